@@ -1,0 +1,52 @@
+"""What can go wrong, and what should the caller do about it?
+
+One base class and a few kinds. Every message names the field, the value and the way out, because it is printed as it
+stands by every surface; ``EXIT_CODES`` is the one table that turns a kind into a process exit code.
+"""
+
+from __future__ import annotations
+
+
+class TrivetError(Exception):
+    """Base of every error a caller can act on."""
+
+
+class InputError(TrivetError, ValueError):
+    """The call was wrong: a bad value, an unknown field or an unknown name."""
+
+
+class NotFoundError(TrivetError, LookupError):
+    """The thing named does not exist in this store."""
+
+
+class StoreError(TrivetError, OSError):
+    """The store could not be read or written (permissions, full disk, corrupt file)."""
+
+
+class EmbedderError(TrivetError, RuntimeError):
+    """An embedding model could not be loaded or did not answer."""
+
+
+class ModelMismatchError(EmbedderError, ValueError):
+    """The collection holds vectors of another model than the one offered."""
+
+
+class MissingExtraError(TrivetError, ImportError):
+    """An optional dependency is not installed; the message holds the pip line."""
+
+
+# 1: the thing asked for failed; 2: the call was wrong.
+EXIT_CODES: dict[type[TrivetError], int] = {
+    InputError: 2,
+    ModelMismatchError: 2,
+    MissingExtraError: 2,
+    NotFoundError: 1,
+    StoreError: 1,
+    EmbedderError: 1,
+    TrivetError: 1,
+}
+
+
+def exit_code(error: TrivetError) -> int:
+    """The exit code of the most specific known kind of ``error``."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

@@ -1,0 +1,214 @@
+"""What are the nouns?
+
+Frozen values that flow forward through one query: legs give ``Ranking``s, fusion turns them into ``Candidate``s, the
+engine fetches their documents and hands ``Hit``s to the rerankers. Ids flow, text waits: legs and fusion see keys only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from trivet.filters import Filter
+
+    Vector = npt.NDArray[np.float32]
+
+#: What legs and fusion know a document by: a row number in the embedded store, an id in a server.
+Key = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A memory, an episode, a snippet: one record, told apart by its ``kind``."""
+
+    id: str
+    text: str
+    title: str = ""
+    kind: str = "note"
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    importance: float = 0.5
+    created: datetime | None = None
+    updated: datetime | None = None
+    accessed: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The span of a document that a leg ranks; a short document is its own single passage."""
+
+    ordinal: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A typed edge from one document to another."""
+
+    source: str
+    target: str
+    type: str = "see-also"
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked, under which filter, and when. No limit in it: that is the profile's."""
+
+    text: str
+    where: Filter | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One leg's best-first list. Keys are unique, ranks are 1-based, higher is better.
+
+    ``floor`` is the scorer's guaranteed minimum (TM2C2 normalises by it), ``unrelated`` the score of a text that has nothing to
+    do with the query and ``ceiling`` that of a perfect match: the last two turn a raw score into an absolute strength in [0, 1].
+    """
+
+    leg: str
+    keys: tuple[Key, ...] = ()
+    scores: tuple[float, ...] = ()
+    passages: tuple[int, ...] = ()
+    floor: float = 0.0
+    unrelated: float = 0.0
+    ceiling: float = 1.0
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def strength(self, score: float) -> float:
+        """How strong is this raw score on an absolute scale, 0 (unrelated) to 1 (perfect)?"""
+        width = self.ceiling - self.unrelated
+        if width <= 0.0:
+            return 0.0
+        return min(1.0, max(0.0, (score - self.unrelated) / width))
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one leg gave one hit; the shares of a hit sum to its fused score."""
+
+    leg: str
+    rank: int
+    raw: float
+    normalised: float
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fused key with its account."""
+
+    key: Key
+    score: float
+    contributions: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """What one reranker did to a hit's score."""
+
+    reranker: str
+    before: float
+    after: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer with its explanation.
+
+    ``score`` orders the list (fused, then adjusted by the rerankers); ``fused`` is what the contributions sum to;
+    ``relevance`` in [0, 1] is absolute evidence of a match, comparable between queries: thresholds work on it.
+    """
+
+    rank: int
+    id: str
+    score: float
+    relevance: float
+    document: Document
+    passage: Passage
+    fused: float = 0.0
+    contributions: tuple[Contribution, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.passage.text
+
+    @property
+    def only_leg(self) -> str | None:
+        """The leg that alone found this hit, if it was one alone."""
+        return self.contributions[0].leg if len(self.contributions) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One timed step of a query."""
+
+    name: str
+    ms: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Something that should have answered and did not, with its reason."""
+
+    part: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Hits, what made them, how long each stage took, and what was left out."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    profile: str
+    trace: tuple[Stage, ...] = ()
+    degraded: tuple[Degraded, ...] = ()
+    candidates: int = 0
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: int) -> Hit:
+        return self.hits[index]
+
+
+class Embedder(Protocol):
+    """A model that turns text into vectors: what ``embedders/`` holds and a caller may bring."""
+
+    @property
+    def id(self) -> str:
+        """Names the model and everything that changes its vectors; vectors are keyed by it."""
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def unrelated(self) -> float:
+        """The cosine two unrelated texts typically have under this model."""
+
+    def embed_queries(self, texts: list[str]) -> Vector:
+        """(n, dim) float32, L2-normalised rows (an all-zero row where a text has nothing to embed)."""
+
+    def embed_passages(self, texts: list[str]) -> Vector: ...
