@@ -202,6 +202,10 @@ class Embedder(Protocol):
         """Names the model and everything that changes its vectors; vectors are keyed by it."""
 
     @property
+    def spec(self) -> str:
+        """What ``trivet.open(embedder=…)`` takes to load it again."""
+
+    @property
     def dim(self) -> int: ...
 
     @property
@@ -212,3 +216,75 @@ class Embedder(Protocol):
         """(n, dim) float32, L2-normalised rows (an all-zero row where a text has nothing to embed)."""
 
     def embed_passages(self, texts: list[str]) -> Vector: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of an ``add``. Everything counted here is durable and can be found by its words."""
+
+    ids: tuple[str, ...] = field(default=(), repr=False)
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    duplicates: int = 0  # ids given twice in one call: the later one won
+    pending: int = 0  # passages of the collection that wait to be embedded
+    degraded: tuple[Degraded, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class LegVerdict:
+    """What one leg says of one document for one question."""
+
+    leg: str
+    weight: float
+    rank: int | None  # None: not among the leg's best ``depth``
+    score: float | None  # None: the leg does not match it at all
+    depth: int
+    strength: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a document is, or is not, an answer."""
+
+    query: str
+    id: str
+    rank: int | None
+    verdicts: tuple[LegVerdict, ...]
+    profile: str
+    hit: Hit | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    path: str
+    collection: str
+    documents: int
+    passages: int
+    embedded: int
+    pending: int
+    links: int
+    model: str | None
+    language: str
+    bytes_store: int
+    bytes_index: int
+    profile: str
+    fields: tuple[str, ...] = ()
+    embed_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``verify`` found; ``ok`` when there is nothing to mend."""
+
+    problems: tuple[str, ...]
+    checked: Mapping[str, int]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems

@@ -1,0 +1,48 @@
+"""One fused list and its documents: in which order, and without which, is it best shown?
+
+*Useful for* what only the document can tell: priors, copies, exact words. *Not useful for* finding anything: no
+reranker adds a hit. The profile names them with their settings and the engine applies them in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from trivet.errors import InputError
+from trivet.rerank.composite import Composite
+from trivet.rerank.dedup import Dedup
+from trivet.rerank.exact import Exact
+from trivet.rerank.importance import Importance
+from trivet.rerank.reranker import Option, Reranker, renumbered
+
+__all__ = [
+    "RERANKERS",
+    "Composite",
+    "Dedup",
+    "Exact",
+    "Importance",
+    "Option",
+    "Reranker",
+    "build",
+    "describe",
+    "renumbered",
+]
+
+RERANKERS: dict[str, type[Reranker]] = {kind.name: kind for kind in (Exact, Importance, Composite, Dedup)}
+
+
+def build(name: str, options: Mapping[str, object] | None = None) -> Reranker:
+    """The named reranker with its settings; a name or a value it does not know is refused with the known ones."""
+    if name not in RERANKERS:
+        raise InputError(f"reranker {name!r} is not known; known: {', '.join(RERANKERS)}")
+    kind, given = RERANKERS[name], dict(options or {})
+    known = kind.options()
+    if unknown := [key for key in given if key not in known]:
+        raise InputError(f"reranker {name!r} has no option {unknown[0]!r}; known: {', '.join(known)}")
+    return cast(Callable[..., Reranker], kind)(**given)
+
+
+def describe() -> dict[str, dict[str, Option]]:
+    """Every reranker's settings with default, range and meaning: for the docs and for checking profiles."""
+    return {name: kind.options() for name, kind in RERANKERS.items()}

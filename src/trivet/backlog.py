@@ -1,0 +1,106 @@
+"""Who embeds what was stored faster than it could be embedded?
+
+Documents are durable and found by their words first; their meaning follows. One thread per process works the backlog off, and a
+file lock lets only one process do so at a time: the vectors are in the truth, so nobody has to do them twice. A failure of the
+embedder is kept for ``stats`` and tried again with a growing pause; the backlog itself cannot be lost, it is what has no vector.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from trivet.errors import TrivetError
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.store import Model, Shelf
+    from trivet.types import Embedder
+
+BATCH = 64  # passages embedded and committed together
+PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds after a failure, doubled each time
+Progress = Callable[[int, int], None]
+
+
+def embed(
+    shelf: Shelf,
+    embedder: Embedder,
+    model: Model,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+) -> int:
+    """Give every passage of the collection a vector of this model; returns how many were embedded."""
+    known = shelf.known_vectors(model.mid)
+    for start in range(0, len(known), 1000):
+        shelf.add_vectors(model.mid, known[start : start + 1000])
+    total = shelf.unembedded(model.mid)
+    done, after = 0, 0
+    while not (stop and stop.is_set()) and (batch := shelf.next_pending(model.mid, after, BATCH)):
+        vectors = embedder.embed_passages([joined(title, text) for _, _, title, text in batch])
+        rows = [(pid, row.astype("<f4").tobytes()) for (pid, *_), row in zip(batch, vectors, strict=True)]
+        shelf.add_vectors(model.mid, rows)
+        after = batch[-1][0]
+        done += len(batch)
+        if progress:
+            progress(done, max(done, total))
+    return done
+
+
+def joined(title: str, text: str) -> str:
+    """What the model reads of a passage: its title says what a cut passage is about."""
+    return f"{title}\n{text}" if title else text
+
+
+class Backlog:
+    def __init__(self, shelf: Shelf, lock: Path) -> None:
+        self._shelf, self._lock_path = shelf, lock
+        self._guard = threading.Lock()
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self.error = ""
+
+    def start(self, embedder: Embedder, model: Model) -> None:
+        """Work in the background; at once if it slept."""
+        with self._guard:
+            if self._thread is None and not self._stop.is_set():
+                work = threading.Thread(target=self._run, args=(embedder, model), name="trivet-embed", daemon=True)
+                self._thread = work
+                work.start()
+            self._wake.set()
+
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive() and not self._stop.is_set()
+
+    def close(self) -> None:
+        """Finish the batch in hand; what is left waits in the store for the next process."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=60)
+
+    def _run(self, embedder: Embedder, model: Model) -> None:
+        pause = PAUSE
+        while not self._stop.is_set():
+            self._wake.clear()
+            try:
+                self._lock_path.parent.mkdir(parents=True, exist_ok=True)
+                with FileLock(self._lock_path, timeout=0):
+                    embed(self._shelf, embedder, model, stop=self._stop)
+                self.error, pause = "", PAUSE
+            except Timeout:
+                self.error = ""  # another process is at it
+            except Exception as error:  # a caller's own embedder may raise anything: the thread must not die of it
+                self.error = str(error) if isinstance(error, TrivetError) else f"{type(error).__name__}: {error}"
+                pause = min(LONGEST_PAUSE, pause * 2)
+            self._wake.wait(pause if self._unfinished(model) else None)
+
+    def _unfinished(self, model: Model) -> bool:
+        try:
+            return self._shelf.unembedded(model.mid) > 0
+        except TrivetError:  # the store is closed or the collection dropped: nothing left to do
+            self._stop.set()
+            return True

@@ -1,0 +1,172 @@
+"""What does a BERT-type encoder look like as an ONNX graph?
+
+One text at a time: no padding, so no mask, and the int8 vectors of a text never depend on its neighbours in a batch; on
+one core a batch is no faster (its activations fall out of the cache). The kernels were picked by measurement, granite,
+one thread, 128 tokens, ms a text: a fused SkipLayerNormalization takes 3.0 where Add + LayerNormalization take 0.5, and
+attention without a mask 2.2 where it takes 3.5 with one. So the session must not fuse on its own (``session.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trivet.embedders.onnx_graph import Graph
+
+Floats = npt.NDArray[np.float32]
+
+#: Raise when a change here changes vectors: it is part of every local model's id.
+BUILD = 1
+#: Input channels that share one scale in a block-quantised matrix.
+BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocked:
+    """An (out, in) int8 matrix with one scale for every ``BLOCK`` inputs."""
+
+    values: npt.NDArray[np.int8]
+    scales: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats) -> Blocked:
+        blocks = matrix.reshape(len(matrix), -1, BLOCK)
+        scales = np.maximum(np.abs(blocks).max(axis=2), np.float32(1e-12)) / np.float32(127)
+        return cls(np.rint(blocks / scales[:, :, None]).astype(np.int8).reshape(matrix.shape), scales)
+
+    def floats(self) -> Floats:
+        blocks = self.values.reshape(*self.scales.shape, BLOCK).astype(np.float32)
+        return (blocks * self.scales[:, :, None]).reshape(self.values.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The numbers that, with the weights, make an encoder."""
+
+    hidden: int
+    layers: int
+    heads: int
+    pooling: str
+    activation: str = "gelu"
+    layer_norm_eps: float = 1e-12
+    position_offset: int = 0
+
+
+#: By short names: word_emb, pos_emb, type_emb, emb_ln, and per layer l0.qkv .ao .aln .f1 .f2 .fln, with .w and .b
+Weights = Mapping[str, Floats | Blocked]
+#: Matrix name -> kernel; ``""`` is every matrix not named.
+Plan = Mapping[str, str]
+
+FP32: Plan = {"": "float"}
+BLOCK_INT8: Plan = {"": "block"}
+
+
+def encoder_graph(shape: Architecture, weights: Weights, plan: Plan) -> bytes:
+    """A serialised model: ``input_ids`` (1, length) int64 in, ``sentence_embedding`` (1, hidden) float32 out."""
+    build = _Builder(shape, weights, plan)
+    state = build.embeddings(build.graph.input("input_ids", "int64", 1, "length"))
+    for layer in range(shape.layers):
+        state = build.layer(state, layer)
+    build.graph.output(POOLINGS[shape.pooling](build, state), "sentence_embedding", "float32", 1, shape.hidden)
+    return build.graph.serialised()
+
+
+class _Builder:
+    def __init__(self, shape: Architecture, weights: Weights, plan: Plan) -> None:
+        self.graph, self.shape, self.weights, self.plan = Graph(), shape, weights, plan
+
+    def floats(self, name: str) -> Floats:
+        tensor = self.weights[name]
+        return tensor.floats() if isinstance(tensor, Blocked) else tensor
+
+    def constant(self, name: str) -> str:
+        return self.graph.constant(name, self.floats(name))
+
+    def ints(self, *values: int) -> str:
+        return self.graph.constant("ints_" + "_".join(map(str, values)), np.array(values, dtype=np.int64))
+
+    def norm(self, value: str, name: str) -> str:
+        gain, bias = self.constant(f"{name}.w"), self.constant(f"{name}.b")
+        return self.graph.node("LayerNormalization", value, gain, bias, axis=-1, epsilon=self.shape.layer_norm_eps)
+
+    def linear(self, value: str, name: str) -> str:
+        return KERNELS[self.plan.get(name, self.plan[""])](self, value, name)
+
+    def first_token(self, value: str) -> str:
+        return self.graph.node("Slice", value, self.ints(0), self.ints(1), self.ints(1))
+
+    def embeddings(self, ids: str) -> str:
+        graph, words = self.graph, self.weights["word_emb"]
+        if isinstance(words, Blocked):
+            # The table stays int8 (granite: 19 MB for 77) and only the rows looked up are scaled.
+            rows = graph.node("Cast", graph.node("Gather", graph.constant("word_emb", words.values), ids), to=1)
+            blocks = graph.node("Reshape", rows, self.ints(0, 0, -1, BLOCK))
+            scales = graph.node("Gather", graph.constant("word_emb.scales", words.scales), ids)
+            scaled = graph.node("Mul", blocks, graph.node("Unsqueeze", scales, self.ints(-1)))
+            looked_up = graph.node("Reshape", scaled, self.ints(0, 0, self.shape.hidden))
+        else:
+            looked_up = graph.node("Gather", graph.constant("word_emb", words), ids)
+        positions = self.floats("pos_emb")[self.shape.position_offset :]
+        if "type_emb" in self.weights:  # one text is one segment: its row is the same for every token
+            positions = positions + self.floats("type_emb")[0]
+        length = graph.node("Shape", ids, start=1, end=2)
+        placed = graph.node("Slice", graph.constant("positions", positions), self.ints(0), length, self.ints(0))
+        return self.norm(graph.node("Add", looked_up, placed), "emb_ln")
+
+    def layer(self, state: str, number: int) -> str:
+        graph, name = self.graph, f"l{number}"
+        query, key, value = graph.nodes(3, "Split", self.linear(state, f"{name}.qkv"), axis=-1, num_outputs=3)
+        if self.shape.pooling == "cls" and number == self.shape.layers - 1:
+            query, state = self.first_token(query), self.first_token(state)  # the other rows would be thrown away
+        heard = graph.fused("MultiHeadAttention", query, key, value, num_heads=self.shape.heads)
+        state = self.norm(graph.node("Add", state, self.linear(heard, f"{name}.ao")), f"{name}.aln")
+        inner = graph.fused(ACTIVATIONS[self.shape.activation], self.linear(state, f"{name}.f1"))
+        return self.norm(graph.node("Add", state, self.linear(inner, f"{name}.f2")), f"{name}.fln")
+
+
+def _float(build: _Builder, value: str, name: str) -> str:
+    matrix = build.graph.constant(f"{name}.w", build.floats(f"{name}.w").T)
+    return build.graph.node("Add", build.graph.node("MatMul", value, matrix), build.constant(f"{name}.b"))
+
+
+def _tensor(build: _Builder, value: str, name: str) -> str:
+    """One activation scale for the whole text, one weight scale per output: fastest, and blind to outlier channels.
+
+    Weights use 7 bits: with 8, CPUs without VNNI saturate where they add two products in 16 bits; 255 · 64 · 2 fits.
+    """
+    matrix = build.floats(f"{name}.w")
+    scales = np.maximum(np.abs(matrix).max(axis=1), np.float32(1e-12)) / np.float32(64)
+    values = build.graph.constant(f"{name}.q", np.rint(matrix / scales[:, None]).astype(np.int8).T)
+    scaling = build.graph.constant(f"{name}.scales", scales)
+    return build.graph.fused("DynamicQuantizeMatMul", value, values, scaling, "", build.constant(f"{name}.b"))
+
+
+def _block(build: _Builder, value: str, name: str) -> str:
+    """A scale for every ``BLOCK`` inputs of every row, on both sides: an outlier spoils its block only."""
+    tensor = build.weights[f"{name}.w"]
+    blocked = tensor if isinstance(tensor, Blocked) else Blocked.of(tensor)
+    outputs, inputs = blocked.values.shape
+    shifted = (blocked.values.astype(np.int16) + 128).astype(np.uint8).reshape(outputs, -1, BLOCK)
+    values = build.graph.constant(f"{name}.q", shifted)
+    scales = build.graph.constant(f"{name}.scales", blocked.scales)
+    bias = build.constant(f"{name}.b")
+    # accuracy_level 4: activations are taken to int8 too, else the kernel unpacks the weights to float32 first
+    sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
+    return build.graph.fused("MatMulNBits", value, values, scales, "", "", bias, **sizes)
+
+
+def _cls(build: _Builder, state: str) -> str:
+    return build.graph.node("Squeeze", state, build.ints(1))
+
+
+def _mean(build: _Builder, state: str) -> str:
+    return build.graph.node("ReduceMean", state, build.ints(1), keepdims=0)
+
+
+KERNELS: Mapping[str, Callable[[_Builder, str, str], str]] = {"float": _float, "tensor": _tensor, "block": _block}
+POOLINGS: Mapping[str, Callable[[_Builder, str], str]] = {"cls": _cls, "mean": _mean}
+#: config.json's hidden_act -> onnxruntime operator
+ACTIVATIONS = {"gelu": "Gelu", "gelu_new": "FastGelu", "gelu_pytorch_tanh": "FastGelu", "gelu_fast": "FastGelu"}

@@ -1,0 +1,42 @@
+"""How is a .safetensors file read?
+
+Eight bytes of header length (u64, little-endian), a JSON header with each tensor's dtype, shape and place, then the raw
+data. Reading that takes less code than depending on the package.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from trivet.errors import InputError
+
+Floats = npt.NDArray[np.float32]
+
+#: dtype name -> how its bytes become float32; a bfloat16 is the upper half of one. Integer tensors are not weights.
+DTYPES: Mapping[str, Callable[[bytes], Floats]] = {
+    "F32": lambda data: np.frombuffer(data, "<f4").astype(np.float32, copy=False),
+    "F16": lambda data: np.frombuffer(data, "<f2").astype(np.float32),
+    "BF16": lambda data: (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32),
+}
+
+
+def read_safetensors(path: Path) -> dict[str, Floats]:
+    """Every float tensor of the file, as float32."""
+    data = path.read_bytes()
+    try:
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8 : 8 + length])
+        tensors: dict[str, Floats] = {}
+        for name, entry in header.items():
+            if name != "__metadata__" and entry["dtype"] in DTYPES:
+                start, end = (8 + length + offset for offset in entry["data_offsets"])
+                tensors[name] = DTYPES[entry["dtype"]](data[start:end]).reshape(entry["shape"])
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, MemoryError, OverflowError) as error:
+        raise InputError(f"{path} is not a readable .safetensors file ({error}): copy or download it again") from error
+    return tensors

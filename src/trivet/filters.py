@@ -1,0 +1,362 @@
+"""Which documents may answer?
+
+A ``Filter`` is a closed union of seven frozen shapes over the built-in fields and the metadata. One value travels unchanged
+to every leg. ``matches`` is the meaning; a store compiles the same value to its own language and is tested against it.
+
+Metadata is seen flattened: nested objects by dotted path, a list as several values (``tags = "a"`` holds when any element is
+"a"), null as absent. Numbers and booleans compare as numbers, text compares by code point, and the two never mix.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from trivet.errors import InputError
+from trivet.types import Document
+
+Value = str | int | float | bool
+
+TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
+BUILT_IN_FIELDS = ("id", "kind", "title", "importance", *TIME_FIELDS)
+MAX_DEPTH = 20
+MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
+
+
+@dataclass(frozen=True, slots=True)
+class Eq:
+    field: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    field: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """``gt``/``gte`` and ``lt``/``lte`` bounds, all numbers or all text."""
+
+    field: str
+    gt: Value | None = None
+    gte: Value | None = None
+    lt: Value | None = None
+    lte: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Filter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Filter
+
+
+Filter = Eq | In | Range | Exists | And | Or | Not
+
+
+def is_text(value: Value) -> bool:
+    return isinstance(value, str)
+
+
+def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
+    """Every (dotted key, scalar) of the metadata."""
+    for key, value in meta.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{path}.")
+        elif isinstance(value, list | tuple):
+            for item in value:
+                yield from flatten({path: item})
+        elif value is not None:
+            yield path, value
+
+
+def epoch(value: Value | datetime, field: str = "time") -> float:
+    """Seconds since 1970 UTC of a datetime, an ISO 8601 text or a number; a time without a zone is UTC."""
+    if isinstance(value, bool):
+        raise InputError(f"{field}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
+    if isinstance(value, int | float):
+        if not math.isfinite(value) or abs(value) > 253402300799:  # year 9999, the last a datetime can hold
+            raise InputError(f"{field}: {value!r} is not a time; epoch seconds must be finite and before the year 10000")
+        return float(value)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InputError(f"{field}: {value!r} is not a time; write ISO 8601 such as 2026-03-01T09:30:00Z") from None
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    return value.timestamp()
+
+
+def split_field(field: str) -> tuple[bool, str]:
+    """(is it built in, its name); ``meta.kind`` names the metadata key behind a built-in of the same name."""
+    if field.startswith("meta."):
+        return False, field[5:]
+    return field in BUILT_IN_FIELDS, field
+
+
+def values_of(document: Document, field: str) -> list[Value]:
+    """The values a document has for a field; times as epoch seconds."""
+    built_in, name = split_field(field)
+    if not built_in:
+        return [value for key, value in flatten(document.meta) if key == name]
+    value = getattr(document, name)
+    if value is None:
+        return []
+    return [value.timestamp() if isinstance(value, datetime) else value]
+
+
+def matches(where: Filter, document: Document) -> bool:
+    """The meaning of a filter, in Python."""
+    match where:
+        case And(parts):
+            return all(matches(part, document) for part in parts)
+        case Or(parts):
+            return any(matches(part, document) for part in parts)
+        case Not(part):
+            return not matches(part, document)
+        case Exists(field):
+            return bool(values_of(document, field))
+        case Eq(field, value):
+            return any(_same(found, value) for found in values_of(document, field))
+        case In(field, values):
+            return any(_same(found, value) for found in values_of(document, field) for value in values)
+        case Range():
+            return any(_inside(where, found) for found in values_of(document, where.field))
+
+
+def _same(found: Value, wanted: Value) -> bool:
+    return is_text(found) == is_text(wanted) and found == wanted
+
+
+def _inside(where: Range, found: Value) -> bool:
+    for bound, holds in (
+        (where.gt, lambda a, b: a > b),
+        (where.gte, lambda a, b: a >= b),
+        (where.lt, lambda a, b: a < b),
+        (where.lte, lambda a, b: a <= b),
+    ):
+        if bound is not None and (is_text(found) != is_text(bound) or not holds(found, bound)):
+            return False
+    return True
+
+
+def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
+    """(field, must it be known) for every field named; ``Exists`` may ask after an unknown one."""
+    match where:
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from fields_of(part)
+        case Not(part):
+            yield from fields_of(part)
+        case Exists(field):
+            yield field, False
+        case Eq(field) | In(field) | Range(field):
+            yield field, True
+
+
+# --- reading filters from what people write ------------------------------------------------------------------------
+
+_RANGE_OPS = {"gt", "gte", "lt", "lte"}
+_OPS = ("eq", "ne", "in", "nin", "exists", "gt", "gte", "lt", "lte")
+_EXPRESSION = re.compile(r"^\s*([^\s=!<>]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*$", re.DOTALL)
+_SYMBOLS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+
+
+def parse_filter(where: Any) -> Filter | None:
+    """A Filter from a Filter, a mapping such as ``{"kind": "note", "year": {"gte": 2020}}``, text or a list of those."""
+    found = _parsed(where)
+    if found is not None and (count := sum(1 for _ in fields_of(found))) > MAX_CONDITIONS:
+        raise InputError(f"where: {count} conditions; at most {MAX_CONDITIONS} (an `in` list counts as one)")
+    return found
+
+
+def _parsed(where: Any, depth: int = 0) -> Filter | None:
+    if depth > MAX_DEPTH:
+        raise InputError(f"where: nested more than {MAX_DEPTH} levels deep")
+    if where is None:
+        return None
+    if isinstance(where, Eq | In | Range | Exists | And | Or | Not):
+        return _checked(where)
+    if isinstance(where, str):
+        return _from_text(where)
+    if isinstance(where, Mapping):
+        return _from_mapping(where, depth)
+    if isinstance(where, Sequence):
+        parts = tuple(part for part in (_parsed(item, depth + 1) for item in where) if part is not None)
+        return _joined(parts)
+    raise InputError(f"where: {where!r} is not a filter; give a mapping such as {{'kind': 'note'}} or text 'kind=note'")
+
+
+def _joined(parts: tuple[Filter, ...]) -> Filter | None:
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(parts)
+
+
+def _from_mapping(where: Mapping[Any, Any], depth: int) -> Filter | None:
+    parts: list[Filter] = []
+    for key, spec in where.items():
+        if not isinstance(key, str) or not key:
+            raise InputError(f"where: {key!r} is not a field name; names are non-empty text")
+        if key in ("$and", "$or"):
+            if not isinstance(spec, list | tuple) or not spec:
+                raise InputError(f"where: {key} takes a non-empty list of filters, got {spec!r}")
+            inner = tuple(part for part in (_parsed(item, depth + 1) for item in spec) if part is not None)
+            parts.append(And(inner) if key == "$and" else Or(inner))
+        elif key == "$not":
+            part = _parsed(spec, depth + 1)
+            if part is None:
+                raise InputError("where: $not takes a filter, got nothing")
+            parts.append(Not(part))
+        else:
+            parts.append(_from_spec(key, spec))
+    return _joined(tuple(parts))
+
+
+def _from_spec(field: str, spec: Any) -> Filter:
+    if isinstance(spec, Mapping):
+        parts: list[Filter] = []
+        bounds: dict[str, Any] = {}
+        for raw, value in spec.items():
+            op = str(raw).removeprefix("$")
+            if op in _RANGE_OPS:
+                bounds[op] = value
+            elif op in ("eq", "ne"):
+                parts.append(Eq(field, value) if op == "eq" else Not(Eq(field, value)))
+            elif op in ("in", "nin"):
+                listed = In(field, tuple(_listed(field, op, value)))
+                parts.append(listed if op == "in" else Not(listed))
+            elif op == "exists":
+                parts.append(Exists(field) if value else Not(Exists(field)))
+            else:
+                raise InputError(f"where: unknown operator {raw!r} on {field!r}; known: {', '.join(_OPS)}")
+        if bounds:
+            parts.append(Range(field, **bounds))
+        joined = _joined(tuple(parts))
+        if joined is None:
+            raise InputError(f"where: {field!r} has an empty condition; known operators: {', '.join(_OPS)}")
+        return _checked(joined)
+    if isinstance(spec, list | tuple | set | frozenset):
+        return _checked(In(field, tuple(spec)))
+    if spec is None:
+        return Not(Exists(field))
+    return _checked(Eq(field, spec))
+
+
+def _listed(field: str, op: str, value: Any) -> Sequence[Value]:
+    if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
+        raise InputError(f"where: {op} on {field!r} takes a list, got {value!r}")
+    return tuple(value)
+
+
+def _from_text(text: str) -> Filter | None:
+    """``kind=note``, ``year>=2020``, ``tags=a,b`` (any of), ``author!=sam``, ``due=*`` (exists), or JSON."""
+    if text.lstrip().startswith("{"):
+        try:
+            return parse_filter(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise InputError(f"where: {text!r} is not JSON ({error})") from None
+    found = _EXPRESSION.match(text)
+    if not found:
+        raise InputError(f"where: {text!r} is not understood; write field=value, field!=value, field>=value or JSON")
+    field, symbol, raw = found.groups()
+    if symbol in _SYMBOLS:
+        return _checked(Range(field, **{_SYMBOLS[symbol]: _readings(raw)[0]}))
+    positive: Filter
+    if raw == "*":
+        positive = Exists(field)
+    else:
+        values = [reading for item in raw.split(",") for reading in _readings(item.strip())]
+        positive = In(field, tuple(values)) if len(values) > 1 else Eq(field, values[0])
+    return _checked(Not(positive) if symbol == "!=" else positive)
+
+
+def _readings(raw: str) -> list[Value]:
+    """On a command line 2020 may mean the number or the text: both are looked for, the number first."""
+    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "'\"":
+        return [raw[1:-1]]
+    if raw.lower() in ("true", "false"):
+        return [raw.lower() == "true", raw]
+    for number in (int, float):
+        try:
+            value = number(raw)
+        except ValueError:
+            continue
+        return [value, raw] if math.isfinite(value) else [raw]
+    return [raw]
+
+
+def _checked(where: Filter) -> Filter:
+    """Refuse values no store can compare; bring times to epoch seconds."""
+    match where:
+        case And(parts):
+            return And(tuple(_checked(part) for part in parts))
+        case Or(parts):
+            return Or(tuple(_checked(part) for part in parts))
+        case Not(part):
+            return Not(_checked(part))
+        case Exists(field):
+            _name(field)
+            return where
+        case Eq(field, value):
+            return Eq(_name(field), _scalar(field, value))
+        case In(field, values):
+            kept = [_scalar(field, value, lenient=True) for value in values]
+            return In(_name(field), tuple(value for value in kept if value is not None))
+        case Range(field):
+            bounds = {op: _scalar(field, getattr(where, op)) for op in _RANGE_OPS if getattr(where, op) is not None}
+            if not bounds:
+                raise InputError(f"where: range on {field!r} has no bound; give gt, gte, lt or lte")
+            if len({is_text(bound) for bound in bounds.values()}) > 1:
+                raise InputError(f"where: range on {field!r} mixes text and number bounds: {bounds!r}")
+            return Range(_name(field), **bounds)
+
+
+def _name(field: Any) -> str:
+    if not isinstance(field, str) or not field:
+        raise InputError(f"where: {field!r} is not a field name; names are non-empty text")
+    return field
+
+
+def _scalar(field: str, value: Any, lenient: bool = False) -> Any:
+    built_in, name = split_field(field)
+    if built_in and name in TIME_FIELDS:
+        try:
+            return epoch(value, f"where: {field}")
+        except InputError:
+            if lenient:  # the text reading of a command-line number
+                return None
+            raise
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if not isinstance(value, str | int | float | bool):
+        raise InputError(f"where: {field!r} cannot be compared with {value!r}; use text, a number or true/false")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"where: {field!r} cannot be compared with {value!r}; use a finite number")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InputError(f"where: {field!r} cannot be compared with {value!r}; integers are 64-bit")
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return value

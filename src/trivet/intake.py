@@ -1,0 +1,258 @@
+"""What did the caller hand us?
+
+The edge of the library: text, mappings and Documents become checked ``Prepared`` records, cut and hashed. Every refusal names the
+document, the field, the value and the way out. Lone surrogates, which no file can hold, become U+FFFD; all else is kept as given.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from trivet.errors import InputError
+from trivet.filters import TIME_FIELDS, epoch
+from trivet.stores.sqlite.records import Prepared
+from trivet.types import Document, Link, Passage
+
+if TYPE_CHECKING:
+    from trivet.types import Vector
+
+MAX_TEXT = 64_000_000  # characters in one document
+MAX_ID = 512  # characters
+MAX_META = 1_000_000  # characters of JSON
+MAX_DEPTH = 32  # of nested metadata
+
+_FIELDS = tuple(field.name for field in fields(Document))
+_KNOWN = (*_FIELDS, "links", "vector")
+
+
+def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...], Any]]:
+    """(document, links, vector) for each thing given; ``given`` are the keywords of a call with one text."""
+    if isinstance(items, str):
+        yield _document({"text": items, **given}, "document")
+        return
+    if isinstance(items, Mapping | Document):
+        yield _document(_plain(items, "document") | given, "document")
+        return
+    if given:
+        raise InputError(f"{next(iter(given))}: only with one document; give many documents their own fields")
+    if not isinstance(items, Iterable):
+        raise InputError(f"document: {type(items).__name__} is not text, a mapping, a Document or an iterable of those")
+    for number, item in enumerate(items):
+        name = f"document {number}"
+        yield _document({"text": item} if isinstance(item, str) else _plain(item, name), name)
+
+
+def _plain(item: Any, name: str) -> dict[str, Any]:
+    if isinstance(item, Document):
+        return {field: getattr(item, field) for field in _FIELDS}
+    if not isinstance(item, Mapping):
+        raise InputError(f"{name}: {type(item).__name__} is not text, a mapping or a Document")
+    return dict(item)
+
+
+def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, ...], Any]:
+    for key in plain:
+        if key not in _KNOWN:
+            close = get_close_matches(str(key), _KNOWN, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "put fields of your own under 'meta'."
+            raise InputError(f"{name}: unknown field {key!r}; {hint} Known: {', '.join(_KNOWN)}")
+    identifier = _identifier(plain.get("id"), name)
+    name = f"document {identifier!r}"
+    title = _text(plain.get("title") or "", f"{name}: title")
+    text = _text(plain.get("text"), f"{name}: text")
+    if not text.strip() and not title.strip():
+        raise InputError(f"{name}: text is empty; give it some text or a title")
+    document = Document(
+        id=identifier,
+        text=text,
+        title=title,
+        kind=_kind(plain.get("kind"), name),
+        meta=_meta(plain.get("meta"), name),
+        importance=_importance(plain.get("importance"), name),
+        **{field: _moment(plain.get(field), f"{name}: {field}") for field in TIME_FIELDS},
+    )
+    if document.valid_from and document.valid_to and document.valid_from > document.valid_to:
+        raise InputError(f"{name}: valid_from {plain['valid_from']} is after valid_to {plain['valid_to']}")
+    return document, tuple(_links(identifier, plain.get("links"), name)), plain.get("vector")
+
+
+def _identifier(value: Any, name: str) -> str:
+    if value is None:
+        return secrets.token_hex(8)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return check_id(value, f"{name}: id")
+
+
+def check_id(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name}: {value!r} is not an id; use non-empty text, or leave it out to have one made")
+    if len(value) > MAX_ID:
+        raise InputError(f"{name}: {len(value)} characters; at most {MAX_ID}")
+    if "\0" in value or not _encodable(value):
+        raise InputError(f"{name}: {value!r} holds a NUL or a lone surrogate; use plain text")
+    return value
+
+
+def clean(text: str) -> str:
+    """Text that can be stored: a lone surrogate becomes U+FFFD."""
+    return text if _encodable(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name}: {type(value).__name__} is not text; decode bytes and join lists first")
+    if len(value) > MAX_TEXT:
+        raise InputError(f"{name}: {len(value):,} characters; at most {MAX_TEXT:,}, split it into several documents")
+    return clean(value)
+
+
+def _kind(value: Any, name: str) -> str:
+    if value is None:
+        return "note"
+    if not isinstance(value, str) or not value.strip() or len(value) > 64 or not _encodable(value):
+        raise InputError(f"{name}: kind {value!r} is not a short text such as 'note' or 'episode'")
+    return value
+
+
+def _importance(value: Any, name: str) -> float:
+    if value is None:
+        return 0.5
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise InputError(f"{name}: importance {value!r} is not a number from 0 to 1")
+    return float(value)
+
+
+def _moment(value: Any, name: str) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, str | int | float | datetime):
+        raise InputError(f"{name}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
+    return datetime.fromtimestamp(epoch(value, name), UTC)
+
+
+def _meta(value: Any, name: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name}: meta {value!r} is not a mapping")
+    return {key: _checked(item, key, f"{name}: meta", 0) for key, item in value.items()}
+
+
+def _checked(value: Any, key: Any, name: str, depth: int) -> Any:
+    """JSON values only, so that what comes back is what was given."""
+    name = f"{name}.{key}"
+    if not isinstance(key, str) or not key or "\0" in key or not _encodable(key):
+        raise InputError(f"{name}: metadata keys are non-empty text")
+    if depth > MAX_DEPTH:
+        raise InputError(f"{name}: nested more than {MAX_DEPTH} levels deep")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InputError(f"{name}: {value} does not fit 64 bits; store it as text")
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"{name}: {value} is not a finite number")
+        return value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {inner: _checked(item, inner, name, depth + 1) for inner, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_checked(item, str(at), name, depth + 1) for at, item in enumerate(value)]
+    raise InputError(f"{name}: {type(value).__name__} is not JSON; use text, numbers, true/false, lists or mappings")
+
+
+def _links(source: str, value: Any, name: str) -> Iterator[Link]:
+    if value is None:
+        return
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name}: links {value!r} is not a list of targets or {{'target': …, 'type': …}}")
+    for item in value:
+        if isinstance(item, Link):
+            yield check_link(replace(item, source=source), name)
+        elif isinstance(item, str):
+            yield check_link(Link(source, item), name)
+        elif isinstance(item, Mapping) and "target" in item and set(item) <= {"target", "type", "weight"}:
+            yield check_link(Link(source, item["target"], item.get("type", "see-also"), item.get("weight", 1.0)), name)
+        else:
+            raise InputError(f"{name}: link {item!r} is not a target id or {{'target': …, 'type': …, 'weight': …}}")
+
+
+def check_link(link: Link, name: str = "link") -> Link:
+    for side in ("source", "target"):
+        check_id(getattr(link, side), f"{name}: link {side}")
+    if not isinstance(link.type, str) or not link.type.strip() or len(link.type) > 64:
+        raise InputError(f"{name}: link type {link.type!r} is not a short text such as 'see-also'")
+    weight = link.weight
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not (math.isfinite(weight) and weight >= 0):
+        raise InputError(f"{name}: link weight {link.weight!r} is not a number from 0 up")
+    return replace(link, weight=float(weight))
+
+
+def vector_bytes(value: Any, dim: int, name: str) -> Vector:
+    """A unit-length float32 vector (or all zero) from what the caller brought."""
+    import numpy as np
+
+    try:
+        vector = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: vector is not a list of numbers") from None
+    if vector.shape != (dim,):
+        raise InputError(f"{name}: vector has shape {vector.shape}, the collection's model has {dim} dimensions")
+    if not np.isfinite(vector).all():
+        raise InputError(f"{name}: vector holds NaN or infinity")
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0 else vector
+
+
+def prepare(
+    document: Document, links: tuple[Link, ...], vector: Any, cut: Callable[[str], list[Passage]], dim: int | None
+) -> Prepared:
+    """Cut, hash and serialise. A document that comes with its vector stays whole: the vector is for all of it."""
+    data = None
+    if vector is not None:
+        if dim is None:
+            raise InputError(
+                f"document {document.id!r}: vector given, but the collection has no model; "
+                "open it with embedder='vectors:DIM' to bring your own"
+            )
+        data = vector_bytes(vector, dim, f"document {document.id!r}").astype("<f4").tobytes()
+    passages = [Passage(0, 0, len(document.text), document.text)] if data is not None else cut(document.text)
+    meta = json.dumps(document.meta, ensure_ascii=False, sort_keys=True)
+    if len(meta) > MAX_META:
+        raise InputError(f"document {document.id!r}: meta is {len(meta):,} characters of JSON; at most {MAX_META:,}")
+    return Prepared(
+        document=document,
+        hash=_digest(document.title, document.text),
+        passages=tuple((p.ordinal, p.start, p.end, _digest(document.title, p.text)) for p in passages),
+        meta=meta,
+        links=links,
+        vector=data,
+    )
+
+
+def _digest(title: str, text: str) -> bytes:
+    return hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=16).digest()

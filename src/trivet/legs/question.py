@@ -1,0 +1,59 @@
+"""What is a leg told?
+
+One value for all legs of one search. The scope is the store's own form of the filter and the excluded ids, made once and handed
+unchanged to every leg; ``version`` is the state of the store the question was asked in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from trivet.types import Ranking
+
+if TYPE_CHECKING:
+    from trivet.types import Vector
+
+Found = tuple[float, int, int]  # score, passage, document
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    text: str
+    version: int
+    scope: Any = None
+    vector: Vector | None = None
+    match: str = "auto"
+    gate: float | None = None
+
+
+class Leg(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def rank(self, question: Question, depth: int) -> Ranking: ...
+
+
+def ranking(
+    leg: str,
+    found: list[Found],
+    *,
+    floor: float = 0.0,
+    unrelated: float = 0.0,
+    ceiling: float = 1.0,
+    gate: float | None = None,
+    notes: tuple[str, ...] = (),
+) -> Ranking:
+    """A Ranking from what a store found; scores below the absolute gate never reach the fusion."""
+    if gate is not None:
+        found = [hit for hit in found if hit[0] >= gate]
+    return Ranking(
+        leg=leg,
+        keys=tuple(hit[2] for hit in found),
+        scores=tuple(hit[0] for hit in found),
+        passages=tuple(hit[1] for hit in found),
+        floor=floor,
+        unrelated=unrelated,
+        ceiling=ceiling,
+        notes=notes,
+    )

@@ -1,0 +1,163 @@
+"""How do many threads and processes share one SQLite file?
+
+Readers have a connection per thread; writers take turns: threads by a lock, processes by ``BEGIN IMMEDIATE`` with a long busy
+timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. Every sqlite3 error leaves here as
+a ``StoreError`` that says what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from trivet.errors import InputError, StoreError
+from trivet.stores.sqlite.schema import MIGRATIONS, statements
+
+BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
+
+
+class Database:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._write_lock = threading.RLock()
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._opened_lock = threading.Lock()
+        self._closed = False
+        self._check_place()
+        self.read_only = not _writable(path)
+        try:
+            with self.explained():
+                connection = self._connect()
+                self._writer = connection
+                if not self.read_only:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    self._migrate()
+                else:
+                    self._check_version(connection)
+        except StoreError:
+            self.close()
+            raise
+
+    def _check_place(self) -> None:
+        if self.path.is_dir():
+            raise InputError(f"path: {str(self.path)!r} is a folder; name a file such as {str(self.path / 'memory.db')!r}")
+        if not self.path.parent.is_dir():
+            raise InputError(f"path: the folder {str(self.path.parent)!r} does not exist; create it first")
+        if not self.path.exists() and not os.access(self.path.parent, os.W_OK):
+            raise StoreError(f"store: cannot create {str(self.path)!r}: its folder is read-only; choose a folder you can write to")
+
+    def _connect(self) -> sqlite3.Connection:
+        # A read-only place cannot hold SQLite's -shm file; `immutable` tells it that nobody will write.
+        mode = "?mode=ro&immutable=1" if self.read_only else ""
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}{mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=OFF")
+        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute("PRAGMA temp_store=MEMORY")
+        with self._opened_lock:
+            self._opened.append(connection)
+        return connection
+
+    def _check_version(self, connection: sqlite3.Connection) -> int:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > len(MIGRATIONS):
+            raise StoreError(
+                f"store: {str(self.path)!r} has schema {version}, this trivet knows {len(MIGRATIONS)}; upgrade trivet"
+            )
+        if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise StoreError(f"store: {str(self.path)!r} is a SQLite file of another program; choose another path")
+        return int(version)
+
+    def _migrate(self) -> None:
+        if self._check_version(self._writer) == len(MIGRATIONS):
+            return
+        with self.write() as connection:
+            # read again: another process may have migrated while this one waited for its turn
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            for script in MIGRATIONS[version:]:
+                for statement in statements(script):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+
+    def read(self) -> sqlite3.Connection:
+        """This thread's own connection."""
+        self._check_open()
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        return connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction: all of it or nothing."""
+        self._check_open()
+        if self.read_only:
+            raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
+        with self._write_lock, self.explained():
+            connection = self._writer
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """sqlite3's errors, told to a person."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(_explanation(self.path, error)) from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"store: {str(self.path)!r} is closed; open it again with trivet.open")
+
+    def close(self) -> None:
+        self._closed = True
+        with self._opened_lock:
+            for connection in self._opened:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.close()
+            self._opened.clear()
+
+
+def _writable(path: Path) -> bool:
+    """Can the file and its folder be written? SQLite needs both (the -wal file lies beside the store)."""
+    if path.exists() and not os.access(path, os.W_OK):
+        return False
+    return os.access(path.parent, os.W_OK)
+
+
+_ADVICE = (
+    ("file is not a database", "it is not a trivet store, or its first bytes were overwritten; restore a backup or an export"),
+    ("malformed", "the file is damaged; run `trivet doctor` on it, then restore a backup or an export"),
+    ("disk is full", "the disk is full; free some space and repeat the call, nothing was half-written"),
+    ("disk I/O error", "the disk failed or is full; check it and repeat the call, nothing was half-written"),
+    ("readonly", "it is read-only; nothing was written"),
+    ("unable to open", "it cannot be opened; check the path and its permissions"),
+    ("locked", f"other processes kept it locked for {BUSY_SECONDS:g} s; try again"),
+)
+
+
+def _explanation(path: Path, error: sqlite3.Error) -> str:
+    for sign, advice in _ADVICE:
+        if sign in str(error):
+            return f"store: {str(path)!r}: {advice} ({error})"
+    return f"store: {str(path)!r}: {error}"

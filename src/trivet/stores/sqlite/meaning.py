@@ -1,0 +1,262 @@
+"""Which passages mean something like this?
+
+Vectors live in the truth; this projection keeps them ready to scan. The bulk is a *snapshot* on disk (vectors memory-mapped, one
+bit a dimension in a faiss RaBitQ index), the rest a tail in memory. A scan over the codes proposes ``REFINE`` times the depth and
+the exact cosine decides, so scores are never approximate. A snapshot is written under a temporary name and renamed, so it is
+whole or absent; a damaged one is deleted and read again from the truth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock, Timeout
+
+from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.tail import Found
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes milliseconds and an exact scan under one
+GROWTH = 0.25  # a tail this large beside its snapshot makes a new snapshot
+FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
+REFINE = 8  # candidates per wanted document that the codes propose for the exact comparison
+_FORMAT = 1
+
+
+class Source(Protocol):
+    """What the projection reads from the truth."""
+
+    def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+        """(last vid, pids, dids, float32 bytes) of every vector after ``vid``."""
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
+
+
+@dataclass(slots=True)
+class Block:
+    """Vectors side by side with the passage and document each belongs to; a removed row has pid 0."""
+
+    pids: Ints
+    dids: Ints
+    vectors: Floats
+    codes: Any = None  # a faiss index, for a large block
+    gone: bool = False  # is any row removed?
+
+    def __len__(self) -> int:
+        return len(self.pids)
+
+    def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
+        alive: npt.NDArray[np.bool_] | None = (self.pids > 0) if self.gone else None
+        if scope is not None:
+            seen = scope.rows(self.dids)
+            alive = seen if alive is None else alive & seen
+        if alive is None:
+            return self._scan(query, depth, None) if self.codes is not None else self._exact(query, depth, None)
+        rows = np.flatnonzero(alive)
+        if self.codes is None or len(rows) <= FEW_ROWS:
+            return self._exact(query, depth, rows)
+        return self._scan(query, depth, alive)
+
+    def _exact(self, query: Floats, depth: int, rows: Ints | None) -> list[Found]:
+        vectors = self.vectors if rows is None else self.vectors[rows]
+        scores = vectors @ query
+        return self._top(scores, rows, depth)
+
+    def _scan(self, query: Floats, depth: int, alive: npt.NDArray[np.bool_] | None) -> list[Found]:
+        import faiss
+
+        wanted = depth * REFINE
+        parameters = None
+        if alive is not None:
+            bits = np.packbits(alive, bitorder="little")
+            selector = faiss.IDSelectorBitmap(len(alive), faiss.swig_ptr(bits))
+            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)
+        while True:
+            wanted = min(wanted, len(self))
+            _, found = self.codes.search(query[None, :], wanted, params=parameters)
+            rows = np.sort(found[0][found[0] >= 0])  # in order of the file: the memory map reads forward
+            top = self._exact(query, depth, rows)
+            if len(top) >= depth or len(rows) < wanted or wanted == len(self):
+                return top
+            wanted *= 4  # a few long documents filled the list with their passages
+
+    def _top(self, scores: Floats, rows: Ints | None, depth: int) -> list[Found]:
+        """Best passage of each of the best ``depth`` documents."""
+        wanted = depth + depth // 2 + 16
+        while True:
+            if wanted < len(scores):
+                order = np.argpartition(-scores, wanted)[:wanted]
+            else:
+                order = np.arange(len(scores))
+            where = order if rows is None else rows[order]
+            order = order[np.lexsort((self.dids[where], -scores[order]))]
+            where = order if rows is None else rows[order]
+            best: dict[int, Found] = {}
+            listed = zip(scores[order].tolist(), self.pids[where].tolist(), self.dids[where].tolist(), strict=True)
+            for score, pid, did in listed:
+                best.setdefault(did, (score, pid, did))
+                if len(best) == depth:
+                    break
+            if len(best) == depth or wanted >= len(scores):
+                return list(best.values())
+            wanted *= 4
+
+    def remove(self, pids: set[int]) -> None:
+        dead = np.isin(self.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
+        if dead.any():
+            self.pids = np.where(dead, 0, self.pids)
+            self.gone = True
+
+
+class VectorIndex:
+    def __init__(self, folder: Path, source: Source, dim: int) -> None:
+        self._folder, self._source, self._dim = folder, source, dim
+        self._lock = threading.RLock()
+        self._seen = -1
+        self._clear()
+        self._open()
+
+    def _clear(self) -> None:
+        self._base, self._tail = self._empty(), self._empty()
+        self._vid = self._removed = self._base_vid = 0
+
+    def _empty(self) -> Block:
+        none = np.zeros(0, dtype=np.int64)
+        return Block(none, none, np.zeros((0, self._dim), dtype=np.float32))
+
+    @property
+    def size(self) -> int:
+        with self._lock:
+            return int(sum(np.count_nonzero(block.pids) for block in (self._base, self._tail)))
+
+    def catch_up(self, version: int) -> None:
+        with self._lock:
+            if version == self._seen:
+                return
+            vid, pids, dids, data = self._source.vectors_after(self._vid)
+            removed = self._source.removed_after(self._removed)
+            if pids:
+                self._tail = self._extended(pids, dids, data)
+                self._vid = vid
+            if removed:
+                gone = {pid for _, pid in removed}
+                self._base, self._tail = _without(self._base, gone), _without(self._tail, gone)
+                self._removed = removed[-1][0]
+            if len(self._tail) > max(SNAPSHOT_FROM, GROWTH * len(self._base)):
+                with contextlib.suppress(Timeout, OSError):  # no room or another process at it: the tail serves
+                    self._snapshot()
+            self._seen = version
+
+    def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
+        """(cosine, pid, did), one per document, best first. ``query`` has unit length."""
+        with self._lock:
+            blocks = [block for block in (self._base, self._tail) if len(block)]
+        found = [hit for block in blocks for hit in block.best(query, depth, scope)]
+        if len(blocks) < 2:
+            return found
+        best: dict[int, Found] = {}
+        for hit in sorted(found, key=lambda hit: (-hit[0], hit[2])):
+            best.setdefault(hit[2], hit)
+            if len(best) == depth:
+                break
+        return list(best.values())
+
+    def discard(self) -> None:
+        """Throw the snapshot away; the next catch-up reads the truth again."""
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._clear()
+            self._seen = -1
+
+    def _extended(self, pids: list[int], dids: list[int], data: bytes) -> Block:
+        fresh = np.frombuffer(data, dtype="<f4").reshape(len(pids), self._dim)
+        usable = np.einsum("ij,ij->i", fresh, fresh) > 0  # an empty text has no meaning to be near to
+        tail = self._tail
+        return Block(
+            np.concatenate([tail.pids, np.asarray(pids, dtype=np.int64)[usable]]),
+            np.concatenate([tail.dids, np.asarray(dids, dtype=np.int64)[usable]]),
+            np.concatenate([tail.vectors, fresh[usable].astype(np.float32, copy=False)]),
+            gone=tail.gone,
+        )
+
+    # --- the snapshot on disk -----------------------------------------------------------------------------------------
+
+    def _snapshot(self) -> None:
+        import faiss
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(self._folder / "lock", timeout=0):
+            base, tail = self._base, self._tail
+            pids, dids = (np.concatenate([getattr(base, name), getattr(tail, name)]) for name in ("pids", "dids"))
+            vectors = np.concatenate([base.vectors, tail.vectors])
+            alive = pids > 0
+            pids, dids, vectors = pids[alive], dids[alive], vectors[alive]
+            codes = faiss.index_factory(self._dim, "RaBitQ", faiss.METRIC_INNER_PRODUCT)
+            codes.train(vectors)
+            codes.add(vectors)
+            draft = self._folder / f"draft-{uuid.uuid4().hex}"
+            draft.mkdir()
+            np.save(draft / "pids.npy", pids)
+            np.save(draft / "dids.npy", dids)
+            np.save(draft / "vectors.npy", vectors)
+            faiss.write_index(codes, str(draft / "codes.faiss"))
+            sizes = {path.name: path.stat().st_size for path in draft.iterdir()}
+            state = {"format": _FORMAT, "dim": self._dim, "vid": self._vid, "removed": self._removed, "sizes": sizes}
+            (draft / "state.json").write_text(json.dumps(state))
+            final = self._folder / f"snapshot-{self._vid:016d}-{self._removed:016d}"
+            if final.exists():
+                shutil.rmtree(draft)
+            else:
+                draft.rename(final)
+            for old in self._folder.iterdir():  # a reader that has one mapped keeps it until it lets go
+                if old.is_dir() and old != final:
+                    shutil.rmtree(old, ignore_errors=True)
+        self._open()
+
+    def _open(self) -> None:
+        """Take the newest whole snapshot; delete damaged ones."""
+        for folder in sorted(self._folder.glob("snapshot-*"), reverse=True):
+            try:
+                base, state = _load(folder, self._dim)
+            except Exception:
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            self._base, self._tail = base, self._empty()
+            self._vid = self._base_vid = state["vid"]
+            self._removed = state["removed"]
+            return
+
+
+def _load(folder: Path, dim: int) -> tuple[Block, dict[str, Any]]:
+    import faiss
+
+    state = json.loads((folder / "state.json").read_text())
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.name != "state.json"}
+    if state["format"] != _FORMAT or state["dim"] != dim or sizes != state["sizes"]:
+        raise ValueError(f"{folder.name} is not whole")
+    pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+    codes = faiss.read_index(str(folder / "codes.faiss"))
+    if not len(pids) == len(dids) == len(vectors) == codes.ntotal:
+        raise ValueError(f"{folder.name} is not whole")
+    return Block(pids, dids, vectors, codes), state
+
+
+def _without(block: Block, pids: set[int]) -> Block:
+    """Blocks are replaced, not changed: another thread may be scanning the old one."""
+    changed = Block(block.pids, block.dids, block.vectors, block.codes, block.gone)
+    changed.remove(pids)
+    return changed

@@ -1,0 +1,259 @@
+"""How do documents get into the truth and out of it?
+
+Every function here works inside a transaction the caller holds. Documents are prepared (validated, cut, hashed) before the
+transaction starts, so that the time a writer keeps others waiting is the time SQLite needs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from trivet.filters import flatten
+from trivet.types import Document, Link, Passage
+
+_IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
+COLUMNS = (
+    "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to"  # Document, in order
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked document, cut and hashed, ready to be written."""
+
+    document: Document
+    hash: bytes
+    passages: tuple[tuple[int, int, int, bytes], ...]  # ordinal, start, stop, hash
+    meta: str
+    links: tuple[Link, ...] = ()
+    vector: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    added: int
+    updated: int
+    unchanged: int
+
+
+def take(connection: sqlite3.Connection, counter: str, amount: int) -> int:
+    """Reserve ``amount`` row numbers; the first of them is returned."""
+    (value,) = connection.execute(
+        "UPDATE counters SET value = value + ? WHERE name = ? RETURNING value", (amount, counter)
+    ).fetchone()
+    return int(value) - amount + 1
+
+
+def touch(connection: sqlite3.Connection, cid: int) -> None:
+    """Tell every projection of the collection that there is something to catch up on."""
+    connection.execute("UPDATE collections SET version = version + 1 WHERE cid = ?", (cid,))
+
+
+def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequence[Prepared], now: float) -> Written:
+    """Insert or replace by id."""
+    known = _known(connection, cid, [item.document.id for item in batch])
+    fresh = [item for item in batch if item.document.id not in known]
+    changed = [(item, known[item.document.id]) for item in batch if item.document.id in known]
+    unchanged = 0
+
+    first = take(connection, "document", len(fresh)) if fresh else 0
+    rows = [(first + index, item) for index, item in enumerate(fresh)]
+    connection.executemany(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_row(did, cid, item, item.document.created, now) for did, item in rows],
+    )
+    _add_passages(connection, cid, mid, rows)
+    _add_fields(connection, cid, rows)
+
+    moved: list[tuple[int, Prepared]] = []
+    for item, old in changed:
+        did = int(old["did"])
+        row = _row(did, cid, item, item.document.created or _time(old["created"]), now)
+        if _same(row, old) and item.vector is None:
+            unchanged += 1
+            continue
+        connection.execute("DELETE FROM documents WHERE did = ?", (did,))
+        connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        if old["meta"] != item.meta:
+            _remove_fields(connection, cid, did, json.loads(old["meta"]))
+            _add_fields(connection, cid, [(did, item)])
+        if old["hash"] != item.hash or item.vector is not None:
+            _remove_passages(connection, cid, [did])
+            moved.append((did, item))
+    _add_passages(connection, cid, mid, moved)
+    add_links(connection, cid, [link for item in batch for link in item.links])
+    connection.execute("UPDATE collections SET documents = documents + ? WHERE cid = ?", (len(fresh), cid))
+    return Written(len(fresh), len(changed) - unchanged, unchanged)
+
+
+def _known(connection: sqlite3.Connection, cid: int, ids: Sequence[str]) -> dict[str, sqlite3.Row]:
+    cursor = connection.cursor()
+    cursor.row_factory = sqlite3.Row
+    found: dict[str, sqlite3.Row] = {}
+    for chunk in _chunks(ids):
+        marks = ", ".join("?" * len(chunk))
+        for row in cursor.execute(f"SELECT * FROM documents WHERE cid = ? AND id IN ({marks})", (cid, *chunk)):
+            found[row["id"]] = row
+    return found
+
+
+def _row(did: int, cid: int, item: Prepared, created: datetime | None, now: float) -> tuple[Any, ...]:
+    document = item.document
+    return (
+        did,
+        cid,
+        document.id,
+        document.title,
+        document.text,
+        document.kind,
+        item.meta,
+        document.importance,
+        created.timestamp() if created else now,
+        document.updated.timestamp() if document.updated else now,
+        document.accessed.timestamp() if document.accessed else None,
+        document.valid_from.timestamp() if document.valid_from else None,
+        document.valid_to.timestamp() if document.valid_to else None,
+        item.hash,
+    )
+
+
+def _same(row: tuple[Any, ...], old: sqlite3.Row) -> bool:
+    """Nothing but the moment of writing differs."""
+    return all(value == old[index] for index, value in enumerate(row) if old.keys()[index] != "updated")
+
+
+def _add_passages(
+    connection: sqlite3.Connection, cid: int, mid: int | None, rows: Sequence[tuple[int, Prepared]]
+) -> None:
+    count = sum(len(item.passages) for _, item in rows)
+    if not count:
+        return
+    pid = take(connection, "passage", count)
+    passages, vectors = [], []
+    for did, item in rows:
+        for ordinal, start, stop, digest in item.passages:
+            passages.append((pid, cid, did, ordinal, start, stop, digest))
+            if item.vector is not None:
+                vectors.append((pid, item.vector))
+            pid += 1
+    connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
+    connection.execute("UPDATE collections SET passages = passages + ? WHERE cid = ?", (count, cid))
+    if vectors and mid is not None:
+        add_vectors(connection, mid, vectors)
+
+
+def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+    """(pid, float32 bytes); a passage that has one already, or went meanwhile, is passed over."""
+    first = take(connection, "vector", len(vectors))
+    stored = connection.executemany(
+        "INSERT OR IGNORE INTO vectors SELECT ?, ?, pid, ? FROM passages WHERE pid = ?",
+        [(first + index, mid, data, pid) for index, (pid, data) in enumerate(vectors)],
+    ).rowcount
+    connection.execute("UPDATE models SET vectors = vectors + ? WHERE mid = ?", (stored, mid))
+
+
+def _add_fields(connection: sqlite3.Connection, cid: int, rows: Iterable[tuple[int, Prepared]]) -> None:
+    connection.executemany(
+        "INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)",
+        [(cid, key, value, did) for did, item in rows for key, value in flatten(item.document.meta)],
+    )
+
+
+def _remove_fields(connection: sqlite3.Connection, cid: int, did: int, meta: Mapping[str, Any]) -> None:
+    connection.executemany(
+        "DELETE FROM fields WHERE cid = ? AND key = ? AND value = ? AND did = ?",
+        [(cid, key, value, did) for key, value in flatten(meta)],
+    )
+
+
+def _remove_passages(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> None:
+    gone: list[int] = []
+    for chunk in _chunks(dids):
+        marks = ", ".join("?" * len(chunk))
+        gone += [pid for (pid,) in connection.execute(f"SELECT pid FROM passages WHERE did IN ({marks})", chunk)]
+    if not gone:
+        return
+    first = take(connection, "removed", len(gone))
+    connection.executemany(
+        "INSERT INTO removed VALUES (?, ?, ?)", [(first + index, cid, pid) for index, pid in enumerate(gone)]
+    )
+    mids = [mid for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = ?", (cid,))]
+    for mid in mids:
+        sql = "DELETE FROM vectors WHERE mid = ? AND pid = ?"
+        dropped = connection.executemany(sql, [(mid, pid) for pid in gone]).rowcount
+        connection.execute("UPDATE models SET vectors = vectors - ? WHERE mid = ?", (dropped, mid))
+    connection.executemany("DELETE FROM passages WHERE pid = ?", [(pid,) for pid in gone])
+    connection.execute("UPDATE collections SET passages = passages - ? WHERE cid = ?", (len(gone), cid))
+
+
+def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int:
+    """Delete documents with everything that hangs on them."""
+    _remove_passages(connection, cid, dids)
+    count = 0
+    for chunk in _chunks(dids):
+        marks = ", ".join("?" * len(chunk))
+        rows = connection.execute(f"SELECT did, id, meta FROM documents WHERE did IN ({marks})", chunk).fetchall()
+        for did, identifier, meta in rows:
+            _remove_fields(connection, cid, did, json.loads(meta))
+            connection.execute("DELETE FROM links WHERE cid = ? AND source = ?", (cid, identifier))
+            connection.execute("DELETE FROM links WHERE cid = ? AND target = ?", (cid, identifier))
+        connection.execute(f"DELETE FROM documents WHERE did IN ({marks})", chunk)
+        count += len(rows)
+    connection.execute("UPDATE collections SET documents = documents - ? WHERE cid = ?", (count, cid))
+    return count
+
+
+def add_links(connection: sqlite3.Connection, cid: int, links: Sequence[Link]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?, ?)",
+        [(cid, link.source, link.target, link.type, link.weight) for link in links],
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Document]:
+    """The documents by row number; one that went meanwhile is absent."""
+    found: dict[int, Document] = {}
+    for chunk in _chunks(dids):
+        marks = ", ".join("?" * len(chunk))
+        for row in connection.execute(f"SELECT {COLUMNS} FROM documents WHERE did IN ({marks})", chunk):
+            found[row[0]] = document_of(row)
+    return found
+
+
+def document_of(row: tuple[Any, ...]) -> Document:
+    _, identifier, title, text, kind, meta, importance, *times = row
+    return Document(identifier, text, title, kind, json.loads(meta), importance, *(_time(value) for value in times))
+
+
+def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
+    """pid → (did, ordinal, start, stop)."""
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for chunk in _chunks(pids):
+        marks = ", ".join("?" * len(chunk))
+        sql = f"SELECT pid, did, ordinal, start, stop FROM passages WHERE pid IN ({marks})"
+        for pid, *span in connection.execute(sql, chunk):
+            found[pid] = tuple(span)
+    return found
+
+
+def passage_of(document: Document, span: tuple[int, int, int, int] | None) -> Passage:
+    if span is None:  # its document was rewritten between ranking and fetching
+        return Passage(0, 0, len(document.text), document.text)
+    _, ordinal, start, stop = span
+    return Passage(ordinal, start, stop, document.text[start:stop])
+
+
+def _time(value: float | None) -> datetime | None:
+    return None if value is None else datetime.fromtimestamp(value, UTC)
+
+
+def _chunks(items: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    return (items[start : start + _IN_CHUNK] for start in range(0, len(items), _IN_CHUNK))

@@ -1,0 +1,114 @@
+"""What does the truth look like on disk?
+
+Numbered migrations, applied once each inside one write transaction; ``PRAGMA user_version`` counts them. Row numbers come from
+``counters`` and are never used twice, so that a projection can say "I have everything up to here" with one integer:
+passages and vectors are only ever appended, and a passage that goes is written to ``removed``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+M001_CREATE_TABLES = """
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counters VALUES ('document', 0), ('passage', 0), ('vector', 0), ('removed', 0);
+
+CREATE TABLE collections (
+    cid INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: a projection's folder is named by it
+    name TEXT NOT NULL UNIQUE,
+    config TEXT NOT NULL,           -- JSON: language, passage_size
+    settings TEXT NOT NULL,         -- JSON: the profile in force
+    mid INTEGER,                    -- the model that answers, NULL for words alone
+    version INTEGER NOT NULL,       -- grows with every write: whoever saw this number has nothing to catch up on
+    documents INTEGER NOT NULL DEFAULT 0,  -- counts kept by every write, so that a search can tell what is pending
+    passages INTEGER NOT NULL DEFAULT 0,
+    created REAL NOT NULL
+);
+
+CREATE TABLE models (
+    mid INTEGER PRIMARY KEY AUTOINCREMENT,
+    cid INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    spec TEXT NOT NULL,             -- what loads it again
+    dim INTEGER NOT NULL,
+    vectors INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (cid, id)
+);
+
+CREATE TABLE documents (
+    did INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    meta TEXT NOT NULL,
+    importance REAL NOT NULL,
+    created REAL NOT NULL,
+    updated REAL NOT NULL,
+    accessed REAL,
+    valid_from REAL,
+    valid_to REAL,
+    hash BLOB NOT NULL,
+    UNIQUE (cid, id)
+);
+CREATE INDEX documents_kind ON documents (cid, kind);
+CREATE INDEX documents_created ON documents (cid, created);
+
+CREATE TABLE passages (
+    pid INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    did INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    start INTEGER NOT NULL,         -- offsets into documents.text: the text is kept once
+    stop INTEGER NOT NULL,
+    hash BLOB NOT NULL              -- of what the embedder is given: the same text is never embedded twice
+);
+CREATE INDEX passages_document ON passages (did);
+CREATE INDEX passages_hash ON passages (cid, hash);
+
+CREATE TABLE removed (
+    seq INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    pid INTEGER NOT NULL
+);
+
+CREATE TABLE vectors (
+    vid INTEGER PRIMARY KEY,
+    mid INTEGER NOT NULL,
+    pid INTEGER NOT NULL,
+    data BLOB NOT NULL              -- float32, little-endian, unit length or all zero
+);
+CREATE UNIQUE INDEX vectors_passage ON vectors (mid, pid);
+
+CREATE TABLE fields (               -- flattened metadata, one row a value: filters are index look-ups
+    cid INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value NOT NULL,
+    did INTEGER NOT NULL,
+    PRIMARY KEY (cid, key, value, did)
+) WITHOUT ROWID;
+
+CREATE TABLE links (
+    cid INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    type TEXT NOT NULL,
+    weight REAL NOT NULL,
+    PRIMARY KEY (cid, source, target, type)
+) WITHOUT ROWID;
+CREATE INDEX links_target ON links (cid, target);
+"""
+
+MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES,)
+
+
+def statements(script: str) -> list[str]:
+    """``executescript`` would commit in the middle, so each statement is run on its own."""
+    found, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current.strip())
+            current = ""
+    return found

@@ -1,0 +1,43 @@
+"""Which documents may this question see?
+
+The one form of a filter (and of excluded ids) that every leg of the embedded store takes: a mask over document row numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Scope:
+    __slots__ = ("count", "mask")
+
+    def __init__(self, mask: npt.NDArray[np.bool_]) -> None:
+        self.mask = mask
+        self.count = int(np.count_nonzero(mask))
+
+    def __contains__(self, did: int) -> bool:
+        return did < len(self.mask) and bool(self.mask[did])
+
+    def keys(self) -> list[int]:
+        return [int(did) for did in np.flatnonzero(self.mask)]
+
+    def rows(self, dids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """For each of these row numbers: may it be seen? A document newer than the mask may not."""
+        inside = dids < len(self.mask)
+        return np.where(inside, self.mask[np.where(inside, dids, 0)], False)
+
+    @classmethod
+    def of(cls, dids: list[int], size: int) -> Scope:
+        mask = np.zeros(size + 1, dtype=np.bool_)
+        mask[np.asarray(dids, dtype=np.int64)] = True
+        return cls(mask)
+
+    @classmethod
+    def everything(cls, size: int) -> Scope:
+        return cls(np.ones(size + 1, dtype=np.bool_))
+
+    def without(self, dids: list[int]) -> Scope:
+        mask = self.mask.copy()
+        mask[[did for did in dids if did < len(mask)]] = False
+        return Scope(mask)

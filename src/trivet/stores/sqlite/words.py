@@ -1,0 +1,356 @@
+"""Which passages have these words?
+
+A tantivy index on disk plus a ``Tail`` in memory, both projections of the passages in the truth. The index holds its own
+checkpoint (the last passage and the last removal it has applied) inside the same commit as the documents, so it always knows
+what it has; what is missing is read from the truth. It may be deleted or damaged at any time: it is built anew.
+
+Any process may advance the index, one at a time (a file lock held only while it does); the others go on searching the commit
+they have open plus their own tail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import tantivy
+from filelock import FileLock, Timeout
+
+from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.tail import K1, Found, Tail, idf
+
+if TYPE_CHECKING:
+    from trivet.analysis import ParsedQuery
+
+TAIL_LIMIT = 512  # passages and removals kept in memory before the index takes them
+MANY = 5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
+BATCH = 2_000  # passages read from the truth at a time
+FEW_ALLOWED = 4_096  # a scope this small is looked up as a set of ids, a larger one is sifted from an over-fetched list
+AND_TERMS = 8  # a longer question never has all its words in enough passages: asking would only cost time
+MAX_TERMS = 64  # of a long query the rarest terms are kept: the rest cost time and rank next to nothing
+
+_HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at least 15 MB per thread
+_MARK = "checkpoint"
+_SCHEMA_VERSION = 1
+
+Progress = Callable[[int, int], None]
+
+
+class Source(Protocol):
+    """What the index reads from the truth (the store, or a list in a test)."""
+
+    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
+        """(pid, did, title, text) in order of pid."""
+
+    def count_after(self, pid: int) -> int: ...
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        """(seq, pid) in order."""
+
+
+class TermIndex:
+    def __init__(
+        self, folder: Path, source: Source, analyse: Callable[[str], str], identity: str, positions: bool = True
+    ) -> None:
+        self._folder, self._source, self._analyse, self._positions = folder, source, analyse, positions
+        self._identity = f"{_SCHEMA_VERSION}/{identity}"
+        self._lock = threading.RLock()
+        self._seen = -1
+        self._open()
+
+    # --- catching up --------------------------------------------------------------------------------------------------
+
+    def catch_up(self, version: int, progress: Progress | None = None) -> None:
+        """See everything the truth held when its version number was read."""
+        with self._lock:
+            if version == self._seen:
+                return
+            waiting = self._source.count_after(self._tail_pid)
+            removed = self._source.removed_after(self._tail_removed)
+            if len(self._tail) + len(self._tail.removed) + waiting + len(removed) > TAIL_LIMIT:
+                with contextlib.suppress(Timeout, NoRoomError):  # the tail can hold it all, only less fast
+                    self._advance(wait=waiting > MANY, progress=progress)
+                removed = self._source.removed_after(self._tail_removed)
+            self._extend_tail(removed)
+            self._seen = version
+
+    def discard(self) -> None:
+        """Throw the index away; the next catch-up reads the truth again."""
+        with self._lock:
+            self._discard()
+            self._seen = -1
+
+    def _extend_tail(self, removed: list[tuple[int, int]]) -> None:
+        while batch := self._source.passages_after(self._tail_pid, BATCH):
+            for pid, did, title, text in batch:
+                self._tail.add(pid, did, self._terms(title, text))
+            self._tail_pid = batch[-1][0]
+        for seq, pid in removed:
+            self._tail.remove(pid)
+            self._tail_removed = seq
+
+    def _advance(self, wait: bool, progress: Progress | None) -> None:
+        """Write what is missing into the index on disk; ``Timeout`` when another process is at it."""
+        try:
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(f"{self._folder}.lock", timeout=600 if wait else 0)
+            lock.acquire()
+        except OSError as error:
+            if isinstance(error, Timeout):
+                raise
+            raise NoRoomError(str(error)) from error
+        try:
+            if not self._open():  # another process may have done the work
+                self._discard()
+            try:
+                self._write_missing(progress)
+            except BaseException as error:
+                _check_room(error)
+                # half-written or damaged: what is on disk is worth nothing, the truth is worth everything
+                self._discard()
+                self._write_missing(progress)
+            self._open()
+        finally:
+            lock.release()
+
+    def _write_missing(self, progress: Progress | None) -> None:
+        total = self._source.count_after(self._disk_pid)
+        removed = self._source.removed_after(self._disk_removed)
+        if not total and not removed:
+            return
+        if self._index is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(_schema(self._positions), path=str(self._folder))
+        writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
+        pid, tokens, done = self._disk_pid, self._disk_tokens, 0
+        for _, gone in removed:
+            writer.delete_documents_by_term("pid", gone)
+        while batch := self._source.passages_after(pid, BATCH):
+            for number, did, title, text in batch:
+                line = self._analyse(f"{title}\n{text}" if title else text)
+                document = tantivy.Document()
+                document.add_unsigned("pid", number)
+                document.add_unsigned("did", did)
+                document.add_text("body", line)
+                writer.add_document(document)
+                tokens += line.count(" ") + 1
+            pid = batch[-1][0]
+            done += len(batch)
+            if progress:
+                progress(done, total)
+        state = {"identity": self._identity, "pid": pid, "tokens": tokens}
+        state["removed"] = removed[-1][0] if removed else self._disk_removed
+        writer.delete_documents_by_term("mark", _MARK)
+        mark = tantivy.Document()
+        mark.add_text("mark", _MARK)
+        mark.add_text("state", json.dumps(state))
+        writer.add_document(mark)
+        writer.commit()
+        writer.wait_merging_threads()
+
+    def _open(self) -> bool:
+        """Open the newest commit. False: there is none that can be read (only ``_advance``, under the lock, may delete it)."""
+        self._index: Any = None
+        self._searcher: Any = None
+        self._reset(0, 0, 0)
+        if not (self._folder / "meta.json").exists():
+            return False
+        try:
+            index = tantivy.Index.open(str(self._folder))
+            index.reload()
+            searcher = index.searcher()
+            found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
+            state = json.loads(searcher.doc(found[0][1]).get_first("state"))
+        except BaseException as error:
+            if not _is_damage(error):
+                raise
+            return False
+        if state["identity"] != self._identity:  # made by another analyser
+            return False
+        self._index, self._searcher = index, searcher
+        self._reset(state["pid"], state["removed"], state["tokens"])
+        return True
+
+    def _reset(self, pid: int, removed: int, tokens: int) -> None:
+        self._disk_pid = self._tail_pid = pid
+        self._disk_removed = self._tail_removed = removed
+        self._disk_tokens = tokens
+        self._tail = Tail()
+
+    def _discard(self) -> None:
+        self._index = self._searcher = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._reset(0, 0, 0)
+
+    def _terms(self, title: str, text: str) -> list[str]:
+        return self._analyse(f"{title}\n{text}" if title else text).split()
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        with self._lock:
+            return self._documents(self._searcher) + len(self._tail) - len(self._tail.removed)
+
+    def bm25(
+        self, query: ParsedQuery, match: str, depth: int, scope: Scope | None
+    ) -> tuple[list[Found], float, tuple[str, ...]]:
+        """Best passages by BM25, one per document; the score a perfect match would have; how it was asked."""
+        with self._lock:
+            searcher, tail = self._searcher, self._tail
+            singles = tuple(words[0] for words in query.phrases if len(words) == 1)
+            phrases = [words for words in query.phrases if len(words) > 1]
+            terms, cut = self._rarest(dict.fromkeys((*singles, *query.terms)))
+            idfs = {term: self._idf(term) for term in terms}
+            weights = [sum(self._idf(word) for word in words) for words in phrases]
+            average = self._average_length()
+        ceiling = (K1 + 1.0) * (sum(idfs.values()) + sum(weights))
+        notes = (f"the {MAX_TERMS} rarest of {len(query.terms)} terms",) if cut else ()
+
+        def ask(required: Collection[str]) -> list[Found]:
+            disk = self._ask_disk(searcher, terms, required, phrases, depth, scope, tail.removed)
+            with self._lock:
+                fresh = tail.bm25(idfs, required, list(zip(phrases, weights, strict=True)), average) if tail else []
+            return _best(disk, fresh, depth, scope)
+
+        every = {*singles, *(term for term in query.required if term in idfs)}
+        if match == "all" or (match == "auto" and 1 < len(query.required) <= AND_TERMS):
+            found = ask(every)
+            if match == "all" or len(found) >= depth:
+                return found, ceiling, (*notes, "all words")
+        return ask(singles), ceiling, (*notes, "any word")
+
+    def likeliest(self, terms: Sequence[str], minimum: int, depth: int, scope: Scope | None) -> list[Found]:
+        """Passages with at least ``minimum`` of the terms, best by BM25, several of a document if need be."""
+        with self._lock:
+            searcher, tail = self._searcher, self._tail
+            idfs = {term: self._idf(term) for term in terms}
+            fresh = tail.bm25(idfs, (), (), self._average_length()) if tail else []
+        disk: list[Found] = []
+        if searcher is not None:
+            schema, should = self._index.schema, tantivy.Occur.Should
+            parts = [(should, tantivy.Query.term_query(schema, "body", term, "basic")) for term in terms]
+            query = tantivy.Query.boolean_query(parts, minimum_number_should_match=minimum)
+            disk = self._collect(searcher, query, depth, scope, tail.removed, per_document=False)
+        allowed = [hit for hit in disk + fresh if scope is None or hit[2] in scope]
+        return sorted(allowed, key=lambda hit: (-hit[0], hit[1]))[:depth]
+
+    def _ask_disk(
+        self,
+        searcher: Any,
+        terms: Sequence[str],
+        required: Collection[str],
+        phrases: Sequence[tuple[str, ...]],
+        depth: int,
+        scope: Scope | None,
+        removed: set[int],
+    ) -> list[Found]:
+        if searcher is None or not (terms or phrases):
+            return []
+        schema = self._index.schema
+        must, should = tantivy.Occur.Must, tantivy.Occur.Should
+        parts = [
+            (must if term in required else should, tantivy.Query.term_query(schema, "body", term, "freq"))
+            for term in terms
+        ]
+        parts += [(must, tantivy.Query.phrase_query(schema, "body", list(words))) for words in phrases]
+        return self._collect(searcher, tantivy.Query.boolean_query(parts), depth, scope, removed)
+
+    def _collect(
+        self,
+        searcher: Any,
+        query: Any,
+        depth: int,
+        scope: Scope | None,
+        removed: Collection[int],
+        per_document: bool = True,
+    ) -> list[Found]:
+        """The best ``depth`` allowed documents (or passages): the list is deepened until the scope has given enough, so the cut is last."""
+        limit = depth + depth // 2 + 16
+        if scope is not None:
+            if scope.count <= FEW_ALLOWED:
+                only = tantivy.Query.term_set_query(self._index.schema, "did", scope.keys())
+                weightless = tantivy.Query.const_score_query(only, 0.0)
+                query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, weightless)])
+            else:
+                limit = int(limit * 1.5 * self._documents(searcher) / scope.count)
+        while True:
+            hits = searcher.search(query, limit, count=False).hits
+            addresses = [address for _, address in hits]
+            pids = searcher.fast_field_values("pid", addresses)
+            dids = searcher.fast_field_values("did", addresses)
+            found: list[Found] = []
+            taken: set[int] = set()
+            for (score, _), pid, did in zip(hits, pids, dids, strict=True):
+                if (per_document and did in taken) or pid in removed or (scope is not None and did not in scope):
+                    continue
+                taken.add(did)
+                found.append((score, pid, did))
+            if len(found) >= depth or len(hits) < limit:
+                return found
+            limit *= 4
+
+    def _documents(self, searcher: Any) -> int:
+        return searcher.num_docs - 1 if searcher is not None else 0  # less the checkpoint
+
+    def _idf(self, term: str) -> float:
+        return idf(self._documents(self._searcher) + len(self._tail), self._frequency(term))
+
+    def _frequency(self, term: str) -> int:
+        on_disk = self._searcher.doc_freq("body", term) if self._searcher is not None else 0
+        return int(on_disk) + self._tail.frequency(term)
+
+    def _rarest(self, terms: Iterable[str]) -> tuple[list[str], bool]:
+        ordered = list(terms)
+        if len(ordered) <= MAX_TERMS:
+            return ordered, False
+        ordered = [term for term in ordered if self._frequency(term)]
+        return sorted(ordered, key=self._frequency)[:MAX_TERMS], True
+
+    def _average_length(self) -> float:
+        documents = self._documents(self._searcher) + len(self._tail)
+        return max(1.0, (self._disk_tokens + self._tail.tokens) / max(1, documents))
+
+
+def _schema(positions: bool) -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("pid", indexed=True, fast=True)
+    builder.add_unsigned_field("did", indexed=True, fast=True)
+    builder.add_text_field("body", tokenizer_name="whitespace", index_option="position" if positions else "basic")
+    builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("state", stored=True, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+def _best(disk: list[Found], fresh: list[Found], depth: int, scope: Scope | None) -> list[Found]:
+    if not fresh:
+        return disk[:depth]
+    allowed = fresh if scope is None else [hit for hit in fresh if hit[2] in scope]
+    best: dict[int, Found] = {}
+    for hit in sorted(disk + allowed, key=lambda hit: (-hit[0], hit[2], hit[1])):
+        best.setdefault(hit[2], hit)
+        if len(best) == depth:
+            break
+    return list(best.values())
+
+
+class NoRoomError(Exception):
+    """The folder of the projections cannot be written: full or read-only."""
+
+
+def _check_room(error: BaseException) -> None:
+    if not _is_damage(error):
+        raise error
+    told = str(error)
+    if any(sign in told for sign in ("No space left", "Read-only file system", "Permission denied", "Quota exceeded")):
+        raise NoRoomError(told) from error
+
+
+def _is_damage(error: BaseException) -> bool:
+    """tantivy reports a damaged file as an error or as a Rust panic, which is no ``Exception``."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"

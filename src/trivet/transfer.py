@@ -1,0 +1,137 @@
+"""How does a collection leave the store and come back?
+
+JSONL: a header line, then one line a document (with its links, and its vectors when asked for). A plain JSONL file of documents, made
+by anyone, is read too.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trivet.errors import InputError, StoreError
+from trivet.types import Added, Document
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+    from trivet.stores.sqlite.store import Shelf
+
+FORMAT = 1
+Progress = Callable[[int, int], None]
+
+
+def plain(document: Document) -> dict[str, Any]:
+    """A document as JSON-ready data; times in ISO 8601."""
+    found: dict[str, Any] = {}
+    for name in Document.__dataclass_fields__:
+        value = getattr(document, name)
+        if value is not None:
+            found[name] = value.isoformat() if isinstance(value, datetime) else value
+    return found
+
+
+def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
+    """The collection, a line at a time."""
+    state = shelf.state()
+    model = state.model
+    header = {"trivet": FORMAT, "collection": shelf.name, "config": shelf.config, "settings": json.loads(state.settings)}
+    header["model"] = model.id if model else None
+    header["documents"] = state.documents
+    yield json.dumps(header, ensure_ascii=False)
+    links: dict[str, list[dict[str, Any]]] = {}
+    for link in shelf.links_of():
+        links.setdefault(link.source, []).append({"target": link.target, "type": link.type, "weight": link.weight})
+    for document in shelf.documents():
+        line = plain(document)
+        if document.id in links:
+            line["links"] = links[document.id]
+        if vectors and model:
+            did = shelf.dids([document.id]).get(document.id)
+            kept = shelf.vectors_of(model.mid, [did]).get(did, []) if did is not None else []
+            if len(kept) == 1:  # a document cut into several passages is embedded again: its vector is not for the whole
+                line["vector"] = base64.b64encode(kept[0]).decode()
+        yield json.dumps(line, ensure_ascii=False)
+
+
+def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None) -> int:
+    """Write to a neighbour file first, so that a half-written export never has the target's name."""
+    total, count = shelf.state().documents, -1
+    draft = target.with_name(f".{target.name}.part")
+    try:
+        with draft.open("w", encoding="utf-8") as out:
+            for line in lines(shelf, vectors):
+                out.write(line + "\n")
+                count += 1
+                if progress and count % 200 == 0:
+                    progress(count, total)
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreError(f"export: cannot write {str(target)!r}: {error.strerror or error}") from error
+    if progress:
+        progress(count, total)
+    return count
+
+
+def read(source: Path) -> Iterator[dict[str, Any]]:
+    """The documents of a JSONL file; a broken line is named by its number."""
+    try:
+        with source.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                item = parse_line(line, f"{source.name} line {number}")
+                if "trivet" in item and "text" not in item:
+                    if item["trivet"] != FORMAT:
+                        raise InputError(f"{source.name}: export format {item['trivet']!r}; this trivet reads {FORMAT}")
+                    continue
+                yield item
+    except OSError as error:
+        raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"import: {str(source)!r} is not UTF-8 text ({error.reason} at byte {error.start})") from error
+
+
+def parse_line(line: str, name: str) -> dict[str, Any]:
+    try:
+        item = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}: not JSON ({error.msg} at column {error.colno})") from None
+    if not isinstance(item, dict):
+        raise InputError(f"{name}: expected an object, got {type(item).__name__}")
+    if isinstance(item.get("vector"), str):
+        import numpy as np
+
+        item["vector"] = np.frombuffer(base64.b64decode(item["vector"]), dtype="<f4")
+    return item
+
+
+def header(source: Path) -> dict[str, Any]:
+    """The header of an export, or nothing for plain JSONL."""
+    with source.open(encoding="utf-8") as file:
+        first = file.readline()
+    item = parse_line(first, f"{source.name} line 1") if first.strip() else {}
+    return item if "trivet" in item and "text" not in item else {}
+
+
+def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
+    """Settings come along into a collection that is still empty; vectors only when the model is the same."""
+    try:
+        head = header(source)
+    except OSError as error:
+        raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
+    if head and not engine.stats().documents:
+        engine.update_settings(**head["settings"])
+    keep_vectors = bool(head) and head.get("model") == engine.stats().model
+
+    def documents() -> Iterator[dict[str, Any]]:
+        for item in read(source):
+            if not keep_vectors and head:
+                item.pop("vector", None)
+            yield item
+
+    return engine.add(documents(), progress=progress)

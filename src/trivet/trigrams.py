@@ -1,0 +1,178 @@
+"""How alike are two texts, letter by letter?
+
+What PostgreSQL's ``pg_trgm`` computes, in Python: ``word_similarity`` is how well the best stretch of a text fits the
+query, which forgives typos and finds parts of words. ``tests/golden`` holds the values of a real server.
+
+What a letter is, is the locale's choice on a server. Here it is what C.UTF-8 says, but for some rare marks; under plain
+C nothing outside ASCII is a letter, and pg_trgm is blind to Russian or Chinese.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from itertools import chain
+
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+# Where Python lowers to two letters or looks at the neighbours, and a server does neither.
+_SIMPLE_LOWER = str.maketrans({"İ": "i", "Σ": "σ"})
+#: Words whose trigrams are remembered: the frequent vocabulary of a large corpus, some 50 MB.
+_REMEMBERED_WORDS = 1 << 16
+
+
+def trigrams(text: str) -> list[str]:
+    """Every trigram in reading order, repeats included; a word has two blanks before it and one behind."""
+    return [trigram for word in _words(text) for trigram in _word_trigrams(word)]
+
+
+def similarity(one: str, other: str) -> float:
+    """The share of their distinct trigrams that two texts have in common, 0 to 1."""
+    left, right = set(trigrams(one)), set(trigrams(other))
+    return len(left & right) / len(left | right) if left and right else 0.0
+
+
+def word_similarity(query: str, text: str) -> float:
+    """How well the best stretch of ``text`` fits ``query``, 0 to 1; not symmetric."""
+    return PreparedQuery(query).score(text)
+
+
+def upper_bound(shared: int, query_size: int) -> float:
+    """What ``word_similarity`` cannot exceed where the text holds ``shared`` of the query's distinct trigrams."""
+    return shared / query_size if query_size else 0.0
+
+
+class PreparedQuery:
+    """A query whose trigrams are taken once, to score many texts."""
+
+    def __init__(self, text: str) -> None:
+        #: Distinct trigrams in reading order, each with its index.
+        self.trigrams = {trigram: index for index, trigram in enumerate(dict.fromkeys(trigrams(text)))}
+        self._steps: dict[str, tuple[_Step, ...]] = {}
+
+    @property
+    def size(self) -> int:
+        """How many distinct trigrams the query has."""
+        return len(self.trigrams)
+
+    def score(self, text: str, at_least: float = 0.0) -> float:
+        """``word_similarity`` of the query and ``text``; 0 at once where the upper bound is below ``at_least``."""
+        known = self._steps
+        words = [known.get(word) or self._read(word) for word in _words(text)]
+        if at_least:
+            shared = len({wanted for steps in words for _, wanted in steps if wanted})
+            if upper_bound(shared, self.size) < at_least:
+                return 0.0
+        stretch = _Stretch(self.size)
+        passed: list[str] = []
+        for others, wanted in chain.from_iterable(words):
+            passed += others
+            if wanted:
+                stretch.extend(passed, wanted)
+                passed.clear()
+        return stretch.best_shared / stretch.best_union
+
+    def _read(self, word: str) -> tuple[_Step, ...]:
+        """The word as steps from one wanted trigram to the next, each with the others before it."""
+        steps: list[_Step] = []
+        others: list[str] = []
+        for trigram in _word_trigrams(word):
+            if trigram in self.trigrams:
+                steps.append((tuple(others), trigram))
+                others = []
+            else:
+                others.append(trigram)
+        if len(self._steps) >= _REMEMBERED_WORDS:
+            self._steps.clear()
+        self._steps[word] = read = (*steps, (tuple(others), ""))
+        return read
+
+
+#: Trigrams the query does not have, then one it has, or "" at the end of a word.
+_Step = tuple[tuple[str, ...], str]
+
+
+class _Stretch:
+    """The stretch of a text that fits a query best, found as pg_trgm finds it.
+
+    A stretch with ``shared`` trigrams of the query and ``others`` that the query has not scores
+    shared / (size + others), every trigram counted once. It is extended to each next trigram of the query, an *anchor*;
+    then its start moves up to where the score is highest, and never back. A best start is always an anchor, so the
+    others need no positions: they are counted by the gap, from one anchor to the next, that they were last seen in.
+    """
+
+    __slots__ = ("_fresh", "_gap", "_others", "_seen", "_shared", "_size", "_start", "best_shared", "best_union")
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._seen: dict[str, int] = {}  # trigram -> its last anchor or gap
+        self._fresh: list[int] = []  # per anchor: 1, or 0 once its trigram has come again
+        self._gap: list[int] = []  # per anchor: others last seen between it and the next
+        self._start = self._shared = self._others = 0
+        self.best_shared, self.best_union = 0, 1
+
+    def extend(self, passed: list[str], wanted: str) -> None:
+        """Take in the others passed over and the next trigram of the query."""
+        if passed and self._gap:
+            self._pass_over(set(passed))
+        earlier = self._seen.get(wanted, -1)
+        if earlier < self._start:
+            self._shared += 1
+        else:
+            self._fresh[earlier] = 0
+        self._seen[wanted] = len(self._gap)
+        self._fresh.append(1)
+        self._gap.append(0)
+        self._tighten()
+
+    def _pass_over(self, others: set[str]) -> None:
+        seen, gap, start, here = self._seen, self._gap, self._start, len(self._gap) - 1
+        new = len(others)
+        for trigram in others:
+            if trigram in seen and (earlier := seen[trigram]) >= start:
+                gap[earlier] -= 1
+                new -= 1
+            seen[trigram] = here
+        gap[here] = len(others)
+        self._others += new
+
+    def _tighten(self) -> None:
+        size, fresh, gap = self._size, self._fresh, self._gap
+        shared, others = self._shared, self._others
+        top, union = shared, size + others
+        for anchor in range(self._start, len(gap) - 1):
+            shared -= fresh[anchor]
+            others -= gap[anchor]
+            if shared * union <= top * size:  # without any others it would still not be better
+                break
+            if shared * union > top * (size + others):
+                top, union = shared, size + others
+                self._start, self._shared, self._others = anchor + 1, shared, others
+        if top * self.best_union > self.best_shared * union:
+            self.best_shared, self.best_union = top, union
+
+
+def _words(text: str) -> list[str]:
+    return _ASCII_WORD.findall(text) if text.isascii() else _unicode_word().findall(text)
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    """Letters and digits, with the vowel signs that are part of words but without ² and ½, as in C.UTF-8."""
+    style = range(0xFE00, 0xFE10)  # marks that choose between an emoji and a text symbol
+    plane = (chr(code) for code in range(0x10000) if code not in style)
+    letters = "".join(char for char in plane if _is_letter(char))
+    return re.compile(rf"(?:[{letters}]++|[^\W_\u0000-\uffff]++)++")
+
+
+def _is_letter(char: str) -> bool:
+    category = unicodedata.category(char)
+    if category in {"Mn", "Mc"}:
+        return not unicodedata.combining(char)
+    return char.isalnum() and category != "No"
+
+
+@lru_cache(_REMEMBERED_WORDS)
+def _word_trigrams(word: str) -> tuple[str, ...]:
+    padded = f"  {word.translate(_SIMPLE_LOWER).lower()} "
+    return tuple(padded[at : at + 3] for at in range(len(padded) - 2))
