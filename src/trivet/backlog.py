@@ -1,8 +1,9 @@
 """Who embeds what was stored faster than it could be embedded?
 
-Documents are durable and found by their words first; their meaning follows. One thread per process works the backlog off, and a
-file lock lets only one process do so at a time: the vectors are in the truth, so nobody has to do them twice. A failure of the
-embedder is kept for ``stats`` and tried again with a growing pause; the backlog itself cannot be lost, it is what has no vector.
+Documents are durable and found by their words first; their meaning follows. One thread per process works the backlog
+off, and a file lock lets only one process do so at a time: the vectors are in the truth, so nobody has to do them
+twice. A failure of the embedder is kept for ``stats`` and tried again with a growing pause; the backlog itself cannot
+be lost, it is what has no vector.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from trivet.types import Embedder
 
 BATCH = 64  # passages embedded and committed together
+TIDY_FROM = 1_000  # passages after which the projections are brought up to date here rather than by the next search
 PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds after a failure, doubled each time
 Progress = Callable[[int, int], None]
 
@@ -46,6 +48,8 @@ def embed(
         done += len(batch)
         if progress:
             progress(done, max(done, total))
+    if done > TIDY_FROM:
+        shelf.tidy()
     return done
 
 

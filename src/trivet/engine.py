@@ -1,6 +1,7 @@
 """The spine: open, add, search.
 
-This file alone knows the order: scope → legs → fusion → fetch → rerankers → hits. Everything else is a leaf with one verb.
+This file alone knows the order: scope → legs → fusion → fetch → rerankers → hits. Everything else is a leaf with one
+verb.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LegTimeout
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +27,10 @@ from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
 from trivet.passages import cut
-from trivet.profile import LEGS, PROFILES, Profile, named
+from trivet.profile import PROFILES, Profile, named
 from trivet.rerank import build, renumbered
 from trivet.stores.sqlite import records
-from trivet.stores.sqlite.store import Model, Shelf, SqliteStore, State
+from trivet.stores.sqlite.store import Shelf, SqliteStore, State
 from trivet.types import (
     Added,
     Candidate,
@@ -56,7 +55,10 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # one transaction of a bulk add
-EMBED_AT_ONCE = 16  # passages: an add this small returns when its meaning is searchable too, a larger one goes to the backlog
+EMBED_AT_ONCE = (
+    16  # passages: an add this small returns when its meaning is searchable too, a larger one goes to the backlog
+)
+TIDY_FROM = 1_000  # passages added in one call
 MAX_QUERY = 10_000  # characters; a question longer than this is a document
 DEFAULT_COLLECTION = "default"
 
@@ -96,8 +98,9 @@ class Engine:
             return None, str(error)  # words still answer, and every search says what is missing
         if embedder is not None and embedder.id != model.id:
             raise ModelMismatchError(
-                f"embedder: collection {self.name!r} holds vectors of {model.id!r}, not of {embedder.id!r}; open it without "
-                f"embedder= to go on with the old model, or change it with `trivet reembed {self.path} --embedder {embedder.spec}`"
+                f"embedder: collection {self.name!r} holds vectors of {model.id!r}, not of {embedder.id!r}; open it "
+                "without embedder= to go on with the old model, or change it with "
+                f"`trivet reembed --store {self.path} --collection {self.name} --embedder {embedder.spec}`"
             )
         return embedder, ""
 
@@ -125,15 +128,15 @@ class Engine:
     ) -> Added:
         """Store one document, many, or an iterator of them; an id that exists is replaced.
 
-        Durable and searchable by its words when it returns. A few passages are embedded before it returns, many in the background:
-        ``wait`` blocks until they are done.
+        Durable and searchable by its words when it returns. A few passages are embedded before it returns, many in
+        the background: ``wait`` blocks until they are done.
         """
         model = self._shelf.state().model
         given = intake.documents(documents, fields)
         if isinstance(documents, Sequence):  # known as a whole: nothing is stored unless all of it can be
             given = iter(list(given))
         ids: list[str] = []
-        counts = [0, 0, 0]
+        counts = records.Written(0, 0, 0)
         duplicates = passages = 0
         for batch in _batches(given):
             latest = {document.id: (document, links, vector) for document, links, vector in batch}
@@ -142,16 +145,16 @@ class Engine:
                 intake.prepare(document, links, vector, self._cut, model.dim if model else None)
                 for document, links, vector in latest.values()
             ]
-            written = self._shelf.write(ready, model.mid if model else None)
-            counts = [counts[0] + written.added, counts[1] + written.updated, counts[2] + written.unchanged]
+            counts += self._shelf.write(ready, model.mid if model else None)
             ids += latest
             passages += sum(len(item.passages) for item in ready)
             if progress:
                 progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
-        if passages > EMBED_AT_ONCE * 16:
-            self._shelf.words().catch_up(self._shelf.state().version)
+        if passages > TIDY_FROM:  # a bulk load pays for its own index, not the next search
+            self._shelf.tidy()
         degraded = self._embed_new(passages)
-        return Added(tuple(ids), *counts, duplicates, self._shelf.state().pending, degraded)
+        pending = self._shelf.state().pending
+        return Added(tuple(ids), counts.added, counts.updated, counts.unchanged, duplicates, pending, degraded)
 
     def _cut(self, text: str) -> list[Any]:
         size = self._shelf.config.get("passage_size")
@@ -182,7 +185,9 @@ class Engine:
             if self._backlog.error:
                 raise EmbedderError(f"{pending:,} passages are not embedded: {self._backlog.error}")
             if timeout is not None and time.monotonic() - started > timeout:
-                raise EmbedderError(f"{pending:,} passages are still not embedded after {timeout:g} s; they go on in the background")
+                raise EmbedderError(
+                    f"{pending:,} passages are still not embedded after {timeout:g} s; they go on in the background"
+                )
             if progress:
                 progress(max(0, total - pending), total)
             time.sleep(0.05)
@@ -244,8 +249,9 @@ class Engine:
     ) -> Results:
         """The best ``k`` documents, each with its explanation.
 
-        ``profile`` is a name or a Profile (the collection's settings otherwise); any field of it can be overridden by keyword
-        for this request: ``alpha=0.3``, ``fusion="rrf"``, ``rrf_k=5``, ``weights={"dense": 2}``, ``min_relevance=0.4``.
+        ``profile`` is a name or a Profile (the collection's settings otherwise); any field of it can be overridden by
+        keyword for this request: ``alpha=0.3``, ``fusion="rrf"``, ``rrf_k=5``, ``weights={"dense": 2}``,
+        ``min_relevance=0.4``.
         """
         started = time.perf_counter()
         state = self._shelf.state()
@@ -302,7 +308,9 @@ class Engine:
         given: Vector | None = None
         if vector is not None:
             if state.model is None:
-                raise InputError("vector: the collection has no model; open it with embedder='vectors:DIM' to bring your own")
+                raise InputError(
+                    "vector: the collection has no model; open it with embedder='vectors:DIM' to bring your own"
+                )
             given = intake.vector_bytes(vector, state.model.dim, "vector")
         moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
         legs, missing = self._legs(state, profile, given is not None, bool(text.strip()))
@@ -312,7 +320,9 @@ class Engine:
         }
         return _Asked(Query(text, parsed, moment), legs, questions, (*degraded, *missing))
 
-    def _legs(self, state: State, profile: Profile, has_vector: bool, has_text: bool) -> tuple[list[Leg], list[Degraded]]:
+    def _legs(
+        self, state: State, profile: Profile, has_vector: bool, has_text: bool
+    ) -> tuple[list[Leg], list[Degraded]]:
         """The legs with a weight; what should take part and cannot is degraded."""
         legs: list[Leg] = []
         degraded: list[Degraded] = []
@@ -330,7 +340,9 @@ class Engine:
                 legs.append(Dense(self._embedder, state.model, shelf))
                 if state.pending:
                     told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
-                    degraded.append(Degraded("dense", f"{told} ({self._backlog.error})" if self._backlog.error else told))
+                    degraded.append(
+                        Degraded("dense", f"{told} ({self._backlog.error})" if self._backlog.error else told)
+                    )
         return legs, degraded
 
     def _answers(self, asked: _Asked, profile: Profile) -> _Answers:
@@ -358,13 +370,15 @@ class Engine:
                 rankings.append(ranking)
                 stages.append(Stage(leg.name, ms, ", ".join((f"{len(ranking)} found", *ranking.notes))))
         if asked.legs and not rankings:
-            raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in degraded))
+            raise StoreError(
+                "search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in degraded)
+            )
         return _Answers(rankings, stages, degraded)
 
     def _fuse(self, asked: _Asked, answers: _Answers, profile: Profile) -> list[Candidate]:
         pool = fuse(profile.fusion, answers.rankings, profile.weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
         answers.pool = pool
-        return pool[: max(profile.pool, profile.k)]
+        return pool[: max(profile.pool_size(profile.k), profile.k)]
 
     def _hits(self, candidates: Sequence[Candidate], answers: _Answers, profile: Profile) -> list[Hit]:
         """The one text fetch, for the survivors."""
@@ -379,11 +393,22 @@ class Engine:
             passage = records.passage_of(document, spans.get(pids[candidate.key]))
             relevance = answers.relevance(candidate, profile.weights)
             hits.append(
-                Hit(len(hits) + 1, document.id, candidate.score, relevance, document, passage, candidate.score, candidate.contributions)
+                Hit(
+                    len(hits) + 1,
+                    document.id,
+                    candidate.score,
+                    relevance,
+                    document,
+                    passage,
+                    candidate.score,
+                    candidate.contributions,
+                )
             )
         return hits
 
-    def explain(self, query: str, id: str, where: Any = None, profile: str | Profile | None = None, **options: Any) -> Explanation:
+    def explain(
+        self, query: str, id: str, where: Any = None, profile: str | Profile | None = None, **options: Any
+    ) -> Explanation:
         """Why is this document an answer, or why is it not? Every leg's rank and score for it, even far down."""
         found = self._shelf.dids([intake.check_id(id, "id")])
         if not found:
@@ -399,7 +424,15 @@ class Engine:
         asked = self._ask(state, query, where, exclude, vector, at, chosen)
         answers = self._answers(asked, chosen)
         verdicts = [self._verdict(leg, asked, answers, chosen, did) for leg in asked.legs]
-        return Explanation(query, id, hit.rank if hit else None, tuple(verdicts), str(chosen), hit, self._reason(hit, did, asked, verdicts, chosen))
+        return Explanation(
+            query,
+            id,
+            hit.rank if hit else None,
+            tuple(verdicts),
+            str(chosen),
+            hit,
+            self._reason(hit, did, asked, verdicts, chosen),
+        )
 
     def _verdict(self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, did: int) -> LegVerdict:
         depth, weight = profile.depth(leg.name, profile.k), profile.weights[leg.name]
@@ -417,14 +450,17 @@ class Engine:
         note = f"below the gate {gate:g}" if gate is not None and score < gate else f"not among the best {depth}"
         return LegVerdict(leg.name, weight, None, score, depth, ranking.strength(score), note)
 
-    def _reason(self, hit: Hit | None, did: int, asked: _Asked, verdicts: Sequence[LegVerdict], profile: Profile) -> str:
+    def _reason(
+        self, hit: Hit | None, did: int, asked: _Asked, verdicts: Sequence[LegVerdict], profile: Profile
+    ) -> str:
         if hit is not None:
             return f"rank {hit.rank}"
         if any(question.scope is not None and did not in question.scope for question in asked.questions.values()):
             return "left out by the filter or the exclusion"
         if not any(verdict.rank for verdict in verdicts):
             return "no leg has it among its best"
-        return f"found, but not among the best {profile.k} above relevance {profile.min_relevance:g} after fusion and reranking"
+        limit = f"the best {profile.k} above relevance {profile.min_relevance:g}"
+        return f"found, but not among {limit} after fusion and reranking"
 
     def _parse(self, where: Any) -> Filter | None:
         parsed = parse_filter(where)
@@ -468,10 +504,12 @@ class Engine:
         )
 
     def reembed(self, embedder: str | Embedder, progress: Progress | None = None) -> int:
-        """Embed everything with another model; the old one answers until the last passage is done, then they change places."""
+        """Embed everything with another model; the old one answers until the last passage is done."""
         new = load_embedder(embedder)
         if new is None:
-            raise InputError("embedder: 'none' embeds nothing; open the collection with embedder='none' to search by words alone")
+            raise InputError(
+                "embedder: 'none' embeds nothing; open the collection with embedder='none' to search by words alone"
+            )
         model = self._shelf.add_model(new.id, new.spec, new.dim, answers=False)
         done = embed(self._shelf, new, model, progress)
         while self._shelf.unembedded(model.mid):  # written meanwhile
@@ -503,10 +541,7 @@ class Engine:
     def rebuild(self, progress: Progress | None = None) -> None:
         """Throw the projections away and build them again from the truth."""
         self._shelf.discard_projections()
-        state = self._shelf.state()
-        self._shelf.words().catch_up(state.version, progress)
-        if state.model is not None:
-            self._shelf.meaning(state.model).catch_up(state.version)
+        self._shelf.tidy(progress)
 
     def export(self, target: str | Path, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the collection to a JSONL file; returns the number of documents."""
@@ -518,7 +553,14 @@ class Engine:
 
     # --- collections --------------------------------------------------------------------------------------------------
 
-    def collection(self, name: str, *, embedder: str | Embedder | None = None, language: str | None = None, passage_size: int | None = None) -> Engine:
+    def collection(
+        self,
+        name: str,
+        *,
+        embedder: str | Embedder | None = None,
+        language: str | None = None,
+        passage_size: int | None = None,
+    ) -> Engine:
         """Another collection of the same file, with its own settings and model; made if it is new."""
         return _engine(self._store, name, embedder, language, passage_size, self._shared)
 
@@ -551,7 +593,7 @@ class _Shared:
         self.pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="trivet-leg")
         self.backlogs: list[Backlog] = []
         self._parsed: dict[str, Profile] = {}
-        # runs at close, when the last engine is forgotten, or at exit: a thread must not outlive the interpreter's modules
+        # at close, when the last engine is forgotten, or at exit: a thread must not outlive the interpreter's modules
         self.finalizer = weakref.finalize(self, _shut, store, self.backlogs, self.pool)
 
     def settings(self, stored: str) -> Profile:
@@ -605,7 +647,9 @@ def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:
     return ranking, (time.perf_counter() - started) * 1000
 
 
-def _batches(given: Iterator[tuple[Document, tuple[Link, ...], Any]]) -> Iterator[list[tuple[Document, tuple[Link, ...], Any]]]:
+def _batches(
+    given: Iterator[tuple[Document, tuple[Link, ...], Any]],
+) -> Iterator[list[tuple[Document, tuple[Link, ...], Any]]]:
     batch: list[tuple[Document, tuple[Link, ...], Any]] = []
     size = 0
     for item in given:
@@ -629,7 +673,12 @@ def _size(*paths: Path) -> int:
 
 
 def _engine(
-    store: SqliteStore, name: str, embedder: str | Embedder | None, language: str | None, passage_size: int | None, shared: _Shared
+    store: SqliteStore,
+    name: str,
+    embedder: str | Embedder | None,
+    language: str | None,
+    passage_size: int | None,
+    shared: _Shared,
 ) -> Engine:
     intake.check_id(name, "collection")
     config = {"language": language, "passage_size": passage_size, "words_only": True if embedder == "none" else None}
@@ -647,8 +696,9 @@ def open(
 ) -> Engine:
     """Open a store, made if it is new: one file, words and meaning at once.
 
-    ``embedder`` is needed only for a new collection that shall not use the built-in model: ``"none"``, ``"folder:/models/minilm"``,
-    ``"http://127.0.0.1:11434/v1#nomic-embed-text"``, ``"vectors:768"`` or an object. ``":memory:"`` is a store that is gone at close.
+    ``embedder`` is needed only for a new collection that shall not use the built-in model: ``"none"``,
+    ``"folder:/models/minilm"``, ``"http://127.0.0.1:11434/v1#nomic-embed-text"``, ``"vectors:768"`` or an object.
+    ``":memory:"`` is a store that is gone at close.
     """
     store = SqliteStore(str(path))
     try:

@@ -1,18 +1,20 @@
 """Which documents may answer?
 
-A ``Filter`` is a closed union of seven frozen shapes over the built-in fields and the metadata. One value travels unchanged
-to every leg. ``matches`` is the meaning; a store compiles the same value to its own language and is tested against it.
+A ``Filter`` is a closed union of seven frozen shapes over the built-in fields and the metadata. One value travels
+unchanged to every leg. ``matches`` is the meaning; a store compiles the same value to its own language and is tested
+against it.
 
-Metadata is seen flattened: nested objects by dotted path, a list as several values (``tags = "a"`` holds when any element is
-"a"), null as absent. Numbers and booleans compare as numbers, text compares by code point, and the two never mix.
+Metadata is seen flattened: nested objects by dotted path, a list as several values (``tags = "a"`` holds when any
+element is "a"), null as absent. Numbers and booleans compare as numbers, text by code point, and the two never mix.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -74,6 +76,14 @@ class Not:
 Filter = Eq | In | Range | Exists | And | Or | Not
 
 
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
 def is_text(value: Value) -> bool:
     return isinstance(value, str)
 
@@ -97,7 +107,9 @@ def epoch(value: Value | datetime, field: str = "time") -> float:
         raise InputError(f"{field}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     if isinstance(value, int | float):
         if not math.isfinite(value) or abs(value) > 253402300799:  # year 9999, the last a datetime can hold
-            raise InputError(f"{field}: {value!r} is not a time; epoch seconds must be finite and before the year 10000")
+            raise InputError(
+                f"{field}: {value!r} is not a time; epoch seconds must be finite and before the year 10000"
+            )
         return float(value)
     if isinstance(value, str):
         try:
@@ -151,12 +163,8 @@ def _same(found: Value, wanted: Value) -> bool:
 
 
 def _inside(where: Range, found: Value) -> bool:
-    for bound, holds in (
-        (where.gt, lambda a, b: a > b),
-        (where.gte, lambda a, b: a >= b),
-        (where.lt, lambda a, b: a < b),
-        (where.lte, lambda a, b: a <= b),
-    ):
+    for op, holds in _COMPARE.items():
+        bound = getattr(where, op)
         if bound is not None and (is_text(found) != is_text(bound) or not holds(found, bound)):
             return False
     return True
@@ -185,7 +193,7 @@ _SYMBOLS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def parse_filter(where: Any) -> Filter | None:
-    """A Filter from a Filter, a mapping such as ``{"kind": "note", "year": {"gte": 2020}}``, text or a list of those."""
+    """A Filter from a Filter, a mapping such as ``{"kind": "note", "year": {"gte": 2020}}``, text or a list."""
     found = _parsed(where)
     if found is not None and (count := sum(1 for _ in fields_of(found))) > MAX_CONDITIONS:
         raise InputError(f"where: {count} conditions; at most {MAX_CONDITIONS} (an `in` list counts as one)")

@@ -1,7 +1,8 @@
 """What did the caller hand us?
 
-The edge of the library: text, mappings and Documents become checked ``Prepared`` records, cut and hashed. Every refusal names the
-document, the field, the value and the way out. Lone surrogates, which no file can hold, become U+FFFD; all else is kept as given.
+The edge of the library: text, mappings and Documents become checked ``Prepared`` records, cut and hashed. Every
+refusal names the document, the field, the value and the way out. Lone surrogates, which no file can hold, become
+U+FFFD; all else is kept as given.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, 
         yield _document({"text": items, **given}, "document")
         return
     if isinstance(items, Mapping | Document):
-        yield _document(_plain(items, "document") | given, "document")
+        yield _document({**_plain(items, "document"), **given}, "document")
         return
     if given:
         raise InputError(f"{next(iter(given))}: only with one document; give many documents their own fields")

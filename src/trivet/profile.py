@@ -1,8 +1,8 @@
 """How is a question answered?
 
-A ``Profile`` is one frozen value: which legs, with what weight and depth, fused how, reranked by what, cut where. The named ones
-below ship; a collection's current one is its *settings*. A profile is data: it goes to and comes from TOML and JSON, has a
-printable identity, and refuses unknown or out-of-range fields by name.
+A ``Profile`` is one frozen value: which legs, with what weight and depth, fused how, reranked by what, cut where. The
+named ones below ship; a collection's current one is its *settings*. A profile is data: it goes to and comes from TOML
+and JSON, has a printable identity, and refuses unknown or out-of-range fields by name.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Profile:
     fusion: str = "convex"
     normalize: str = "minmax"
     rrf_k: float = 60.0
-    pool: int = 50
+    pool: Depth = "2k"
     rerankers: tuple[Step, ...] = ()
     min_relevance: float = 0.0
 
@@ -77,10 +77,11 @@ class Profile:
 
     def depth(self, leg: str, k: int) -> int:
         """How deep does this leg look when ``k`` hits are wanted? Never less than ``k``."""
-        depth = self.depths.get(leg, self.pool)
-        if isinstance(depth, str):
-            return int(depth[:-1]) * k
-        return max(depth, k)
+        return _resolved(self.depths.get(leg, self.pool), k)
+
+    def pool_size(self, k: int) -> int:
+        """How many fused candidates do the rerankers see? Head-room, so that what they drop is made up for."""
+        return _resolved(self.pool, k)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Profile:
         """A copy with fields changed; mappings are merged, and the sugar of ``_sugar`` is understood."""
@@ -171,6 +172,10 @@ def _choice(known: Mapping[str, Any] | tuple[str, ...]) -> Callable[[str, Any], 
     return check
 
 
+def _resolved(depth: Depth, k: int) -> int:
+    return int(depth[:-1]) * k if isinstance(depth, str) else max(depth, k)
+
+
 def _per_leg(check: Callable[[str, Any], Any]) -> Callable[[str, Any], dict[str, Any]]:
     def checked(name: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -231,7 +236,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "fusion": _choice(FUSIONS),
     "normalize": _choice(NORMALIZERS),
     "rrf_k": lambda name, value: _number(name, value, 0.0, 10_000.0),
-    "pool": lambda name, value: _whole(name, value, 1, MAX_K),
+    "pool": _depth,
     "rerankers": _steps,
     "min_relevance": lambda name, value: _number(name, value, 0.0, 1.0),
 }
@@ -288,6 +293,7 @@ PROFILES: dict[str, Profile] = {
             depths={"lexical": 50, "dense": 50},
             fusion="rrf",
             rrf_k=60.0,
+            pool=50,
             rerankers=(Step("importance", {"floor": 0.7}),),
         ),
         # Seed 002: chunks. Meaning and trigrams, ten of each, trigrams at 1.5 above word_similarity 0.3.
@@ -306,6 +312,7 @@ PROFILES: dict[str, Profile] = {
             depths={"lexical": 50, "dense": 50},
             fusion="rrf",
             rrf_k=4.0,
+            pool=50,
             rerankers=(Step("dedup"), Step("composite", {"relevance": 0.80, "recency": 0.05, "importance": 0.15})),
         ),
         # Seed 004: snippets. alpha 0.5, three times the page from each leg, twenty results.

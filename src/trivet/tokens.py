@@ -58,7 +58,7 @@ _ELISION = re.compile(
 )
 
 # Spellings that NFKC leaves alone, and characters that are only there for the layout.
-_REWRITES = dict.fromkeys("\u2018\u2019\u02bc\u2032\u00b4", "'") | dict.fromkeys("\u2010\u2011", "-")
+_REWRITES = dict.fromkeys("\u2018\u2019\u02bc\u2032", "'") | {" \u0301": "'", "\u2010": "-"}  # blank + accent was ´
 _REWRITES |= dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff", "")
 # Letters that Unicode does not decompose.
 _LETTERS = str.maketrans(
@@ -84,9 +84,10 @@ def raw_tokens(text: str) -> list[str]:
     """The names of a text in reading order, in the case they are written in."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
+    text = unicodedata.normalize("NFKC", text)
     for written, meant in _REWRITES.items():
         text = text.replace(written, meant)
-    return _unicode_token().findall(unicodedata.normalize("NFKC", text))
+    return _unicode_token().findall(text)
 
 
 def is_plain(raw: str) -> bool:
@@ -129,13 +130,13 @@ def fold(word: str) -> str:
         return word
     kept: list[str] = []
     base = "\uffff"
-    for char in unicodedata.normalize("NFD", word.translate(_LETTERS)):
+    for char in unicodedata.normalize("NFD", word):
         if not unicodedata.combining(char):
             base = char
         elif _accents_fold(base) and (base, char) != ("и", "\u0306"):  # й is a letter, and its stemmer needs it
             continue
         kept.append(char)
-    return unicodedata.normalize("NFC", "".join(kept))
+    return unicodedata.normalize("NFC", "".join(kept)).translate(_LETTERS)
 
 
 def _accents_fold(base: str) -> bool:

@@ -1,7 +1,7 @@
 """How does a collection leave the store and come back?
 
-JSONL: a header line, then one line a document (with its links, and its vectors when asked for). A plain JSONL file of documents, made
-by anyone, is read too.
+JSONL: a header line, then one line a document (with its links, and its vectors when asked for). A plain JSONL file of
+documents, made by anyone, is read too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
     """The collection, a line at a time."""
     state = shelf.state()
     model = state.model
-    header = {"trivet": FORMAT, "collection": shelf.name, "config": shelf.config, "settings": json.loads(state.settings)}
+    header = {
+        "trivet": FORMAT,
+        "collection": shelf.name,
+        "config": shelf.config,
+        "settings": json.loads(state.settings),
+    }
     header["model"] = model.id if model else None
     header["documents"] = state.documents
     yield json.dumps(header, ensure_ascii=False)
@@ -52,7 +57,9 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
         if vectors and model:
             did = shelf.dids([document.id]).get(document.id)
             kept = shelf.vectors_of(model.mid, [did]).get(did, []) if did is not None else []
-            if len(kept) == 1:  # a document cut into several passages is embedded again: its vector is not for the whole
+            if (
+                len(kept) == 1
+            ):  # a document cut into several passages is embedded again: its vector is not for the whole
                 line["vector"] = base64.b64encode(kept[0]).decode()
         yield json.dumps(line, ensure_ascii=False)
 

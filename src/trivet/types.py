@@ -73,8 +73,9 @@ class Query:
 class Ranking:
     """One leg's best-first list. Keys are unique, ranks are 1-based, higher is better.
 
-    ``floor`` is the scorer's guaranteed minimum (TM2C2 normalises by it), ``unrelated`` the score of a text that has nothing to
-    do with the query and ``ceiling`` that of a perfect match: the last two turn a raw score into an absolute strength in [0, 1].
+    ``floor`` is the scorer's guaranteed minimum (TM2C2 normalises by it), ``unrelated`` the score of a text that has
+    nothing to do with the query and ``ceiling`` that of a perfect match: the last two turn a raw score into an
+    absolute strength in [0, 1].
     """
 
     leg: str

@@ -174,6 +174,25 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
         assert SECRET not in shown
 
 
+def test_a_key_read_with_its_line_break_is_trimmed(
+    server: str, open_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}\n")
+    open_model(f"{server}#ok-trimmed").embed_passages(["cat"])
+    assert requests(server, "ok-trimmed")[0]["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("key", [f"{SECRET}\nX: y", f"{SECRET}\u2013"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(
+    key: str, server: str, open_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(EmbedderError, match="copy it again") as caught:
+        open_model(f"{server}#ok-unsendable").embed_passages(["cat"])
+    assert SECRET not in str(caught.value)
+    assert requests(server, "ok-unsendable") == []
+
+
 def test_our_own_key_goes_before_openais(server: str, open_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "theirs")
     monkeypatch.setenv("TRIVET_EMBED_API_KEY", "ours")

@@ -19,7 +19,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 Array = npt.NDArray[Any]
 HIDDEN, LAYERS, HEADS, INNER, POSITIONS = 64, 2, 4, 128, 40
-WORDS = "[PAD] [UNK] [CLS] [SEP] the cat sat on mat query passage : . ##s Cat".split()
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+WORDS = [*SPECIALS, "the", "cat", "sat", "on", "mat", "query", "passage", ":", ".", "##s", "Cat"]
 
 #: How the other families name what BERT calls so.
 DISTILBERT = {

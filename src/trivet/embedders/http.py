@@ -114,9 +114,8 @@ class HttpModel:
         self._endpoint = parse_endpoint(spec)
         shortened = f"/{self._endpoint.dimensions}" if self._endpoint.dimensions else ""
         # The address is in the id: a model's name means what its server takes it to mean, and some ignore it.
-        self.id = (
-            f"{self._endpoint.model}@{self._endpoint.url.split('://', 1)[1].partition('/embeddings')[0]}{shortened}"
-        )
+        address = urlsplit(self._endpoint.url)
+        self.id = f"{self._endpoint.model}@{address.netloc}{address.path.removesuffix('/embeddings')}{shortened}"
         self._dim = self._endpoint.dim or self._endpoint.dimensions
         self._queries = QueryCache()
         self._lock = threading.Lock()
@@ -153,7 +152,9 @@ class HttpModel:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+        key = next(iter(secrets()), "")
+        if not (key.isascii() and key.isprintable()):
+            raise EmbedderError(f"the key in {' or '.join(KEYS)} holds characters that cannot be sent: copy it again")
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx.Client(headers=headers, timeout=self._endpoint.timeout)
 
@@ -218,11 +219,19 @@ class HttpModel:
         return rows
 
     def _excerpt(self, response: httpx.Response) -> str:
-        text = " ".join(response.text[:2000].split())
-        for name in KEYS:
-            if os.environ.get(name):
-                text = text.replace(os.environ[name], "…")
-        return text[:200] or "(empty)"
+        return redacted(" ".join(response.text[:2000].split()))[:200] or "(empty)"
 
     def _error(self, what: str) -> EmbedderError:
-        return EmbedderError(f"embedder {self.spec!r} {what}; check the address, the model's name and {KEYS[0]}")
+        return EmbedderError(f"embedder {self.spec!r} {redacted(what)}; check the address, the model and {KEYS[0]}")
+
+
+def secrets() -> list[str]:
+    """The keys of the environment, ours first; a line break at the end comes from reading one out of a file."""
+    return [key for key in (os.environ.get(name, "").strip() for name in KEYS) if key]
+
+
+def redacted(text: str) -> str:
+    """Servers and libraries repeat a key in their complaints about it."""
+    for key in secrets():
+        text = text.replace(key, "…")
+    return text

@@ -37,6 +37,4 @@ class Dense:
         if not vector.any():
             return Ranking(self.name, notes=("nothing in the question to embed",))
         found = self.meaning.find_near(vector, self.model, depth, question.scope, question.version)
-        return ranking(
-            self.name, found, floor=-1.0, unrelated=self.embedder.unrelated, gate=question.gate, notes=notes
-        )
+        return ranking(self.name, found, floor=-1.0, unrelated=self.embedder.unrelated, gate=question.gate, notes=notes)

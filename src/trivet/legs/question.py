@@ -1,7 +1,7 @@
 """What is a leg told?
 
-One value for all legs of one search. The scope is the store's own form of the filter and the excluded ids, made once and handed
-unchanged to every leg; ``version`` is the state of the store the question was asked in.
+One value for all legs of one search. The scope is the store's own form of the filter and the excluded ids, made once
+and handed unchanged to every leg; ``version`` is the state of the store the question was asked in.
 """
 
 from __future__ import annotations

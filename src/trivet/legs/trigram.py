@@ -1,8 +1,8 @@
 """Which documents are spelt like the question?
 
-pg_trgm's ``word_similarity`` of the question's keywords with each passage. A passage cannot reach the threshold without sharing that
-fraction of the query's trigrams, so an index of trigrams proposes the passages that do; where there are very many, the likeliest
-by BM25 over trigrams, and the trace says so. What is proposed is scored exactly.
+pg_trgm's ``word_similarity`` of the question's keywords with each passage. A passage cannot reach the threshold
+without sharing that fraction of the query's trigrams, so an index of trigrams proposes the passages that do; where
+there are very many, the likeliest by BM25 over trigrams, and the trace says so. What is proposed is scored exactly.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ MAX_CHARACTERS = 1_000  # of keywords: similarity of a whole page with a passage
 
 
 class Trigrams(Protocol):
-    def find_trigrams(
-        self, terms: Sequence[str], minimum: int, depth: int, scope: Any, version: int
-    ) -> list[Found]:
+    def find_trigrams(self, terms: Sequence[str], minimum: int, depth: int, scope: Any, version: int) -> list[Found]:
         """The likeliest ``depth`` passages among those that share at least ``minimum`` of the trigrams."""
 
     def passage_texts(self, pids: Sequence[int]) -> dict[int, str]: ...

@@ -1,8 +1,8 @@
 """How do many threads and processes share one SQLite file?
 
-Readers have a connection per thread; writers take turns: threads by a lock, processes by ``BEGIN IMMEDIATE`` with a long busy
-timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. Every sqlite3 error leaves here as
-a ``StoreError`` that says what to do.
+Readers have a connection per thread; writers take turns: threads by a lock, processes by ``BEGIN IMMEDIATE`` with a
+long busy timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. Every sqlite3
+error leaves here as a ``StoreError`` that says what to do.
 """
 
 from __future__ import annotations
@@ -46,11 +46,15 @@ class Database:
 
     def _check_place(self) -> None:
         if self.path.is_dir():
-            raise InputError(f"path: {str(self.path)!r} is a folder; name a file such as {str(self.path / 'memory.db')!r}")
+            raise InputError(
+                f"path: {str(self.path)!r} is a folder; name a file such as {str(self.path / 'memory.db')!r}"
+            )
         if not self.path.parent.is_dir():
             raise InputError(f"path: the folder {str(self.path.parent)!r} does not exist; create it first")
         if not self.path.exists() and not os.access(self.path.parent, os.W_OK):
-            raise StoreError(f"store: cannot create {str(self.path)!r}: its folder is read-only; choose a folder you can write to")
+            raise StoreError(
+                f"store: cannot create {str(self.path)!r}: its folder is read-only; choose a folder you can write to"
+            )
 
     def _connect(self) -> sqlite3.Connection:
         # A read-only place cannot hold SQLite's -shm file; `immutable` tells it that nobody will write.
@@ -146,7 +150,10 @@ def _writable(path: Path) -> bool:
 
 
 _ADVICE = (
-    ("file is not a database", "it is not a trivet store, or its first bytes were overwritten; restore a backup or an export"),
+    (
+        "file is not a database",
+        "it is not a trivet store, or its first bytes were overwritten; restore a backup or an export",
+    ),
     ("malformed", "the file is damaged; run `trivet doctor` on it, then restore a backup or an export"),
     ("disk is full", "the disk is full; free some space and repeat the call, nothing was half-written"),
     ("disk I/O error", "the disk failed or is full; check it and repeat the call, nothing was half-written"),

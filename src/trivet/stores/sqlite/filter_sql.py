@@ -72,7 +72,7 @@ def _range(where: Range, cid: int) -> Sql:
 
 
 def _comparable(field: str, value: Value) -> bool:
-    """A typed column would turn '1' into 1 before comparing (affinity); in ``matches`` the two differ, so never ask it to."""
+    """A typed column turns '1' into 1 before comparing (affinity); in ``matches`` they differ, so never ask it to."""
     built_in, name = split_field(field)
     return not built_in or is_text(value) == (name in _TEXT_COLUMNS)
 
@@ -81,4 +81,8 @@ def _select(field: str, cid: int, test: str, values: list[Any]) -> Sql:
     built_in, name = split_field(field)
     if built_in:  # a name from the closed list, never user text
         return f"SELECT did FROM documents WHERE cid = ? AND {test.format(column=name)}", [cid, *values]
-    return f"SELECT DISTINCT did FROM fields WHERE cid = ? AND key = ? AND {test.format(column='value')}", [cid, name, *values]
+    return f"SELECT DISTINCT did FROM fields WHERE cid = ? AND key = ? AND {test.format(column='value')}", [
+        cid,
+        name,
+        *values,
+    ]

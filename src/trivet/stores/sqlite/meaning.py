@@ -1,9 +1,9 @@
 """Which passages mean something like this?
 
-Vectors live in the truth; this projection keeps them ready to scan. The bulk is a *snapshot* on disk (vectors memory-mapped, one
-bit a dimension in a faiss RaBitQ index), the rest a tail in memory. A scan over the codes proposes ``REFINE`` times the depth and
-the exact cosine decides, so scores are never approximate. A snapshot is written under a temporary name and renamed, so it is
-whole or absent; a damaged one is deleted and read again from the truth.
+Vectors live in the truth; this projection keeps them ready to scan. The bulk is a *snapshot* on disk (vectors
+memory-mapped, one bit a dimension in a faiss RaBitQ index), the rest a tail in memory. A scan over the codes proposes
+``REFINE`` times the depth and the exact cosine decides, so scores are never approximate. A snapshot is written under
+a temporary name and renamed, so it is whole or absent; a damaged one is deleted and read again from the truth.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Block:
         if alive is not None:
             bits = np.packbits(alive, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(alive), faiss.swig_ptr(bits))
-            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)
+            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)  # type: ignore[call-arg]
         while True:
             wanted = min(wanted, len(self))
             _, found = self.codes.search(query[None, :], wanted, params=parameters)
@@ -97,10 +97,8 @@ class Block:
         """Best passage of each of the best ``depth`` documents."""
         wanted = depth + depth // 2 + 16
         while True:
-            if wanted < len(scores):
-                order = np.argpartition(-scores, wanted)[:wanted]
-            else:
-                order = np.arange(len(scores))
+            partial = wanted < len(scores)
+            order = np.argpartition(-scores, wanted)[:wanted] if partial else np.arange(len(scores))
             where = order if rows is None else rows[order]
             order = order[np.lexsort((self.dids[where], -scores[order]))]
             where = order if rows is None else rows[order]
@@ -155,10 +153,18 @@ class VectorIndex:
                 gone = {pid for _, pid in removed}
                 self._base, self._tail = _without(self._base, gone), _without(self._tail, gone)
                 self._removed = removed[-1][0]
-            if len(self._tail) > max(SNAPSHOT_FROM, GROWTH * len(self._base)):
-                with contextlib.suppress(Timeout, OSError):  # no room or another process at it: the tail serves
-                    self._snapshot()
             self._seen = version
+
+    @property
+    def wants_compacting(self) -> bool:
+        return len(self._tail) > max(SNAPSHOT_FROM, GROWTH * len(self._base))
+
+    def compact(self) -> None:
+        """Fold a large tail into a new snapshot: a second or two at 100k vectors, so it is no search's business."""
+        with self._lock:
+            if self.wants_compacting:
+                with contextlib.suppress(Timeout, OSError):  # no room, or another process at it: the tail serves
+                    self._snapshot()
 
     def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
         """(cosine, pid, did), one per document, best first. ``query`` has unit length."""

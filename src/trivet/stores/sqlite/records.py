@@ -1,7 +1,7 @@
 """How do documents get into the truth and out of it?
 
-Every function here works inside a transaction the caller holds. Documents are prepared (validated, cut, hashed) before the
-transaction starts, so that the time a writer keeps others waiting is the time SQLite needs.
+Every function here works inside a transaction the caller holds. Documents are prepared (validated, cut, hashed)
+before the transaction starts, so that the time a writer keeps others waiting is the time SQLite needs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from trivet.filters import flatten
 from trivet.types import Document, Link, Passage
 
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
-COLUMNS = (
-    "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to"  # Document, in order
-)
+#: Document, in order
+COLUMNS = "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,9 @@ class Written:
     added: int
     updated: int
     unchanged: int
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.added + other.added, self.updated + other.updated, self.unchanged + other.unchanged)
 
 
 def take(connection: sqlite3.Connection, counter: str, amount: int) -> int:
@@ -239,8 +241,8 @@ def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int
     for chunk in _chunks(pids):
         marks = ", ".join("?" * len(chunk))
         sql = f"SELECT pid, did, ordinal, start, stop FROM passages WHERE pid IN ({marks})"
-        for pid, *span in connection.execute(sql, chunk):
-            found[pid] = tuple(span)
+        for pid, did, ordinal, start, stop in connection.execute(sql, chunk):
+            found[pid] = (did, ordinal, start, stop)
     return found
 
 

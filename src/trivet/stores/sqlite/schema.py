@@ -1,8 +1,8 @@
 """What does the truth look like on disk?
 
-Numbered migrations, applied once each inside one write transaction; ``PRAGMA user_version`` counts them. Row numbers come from
-``counters`` and are never used twice, so that a projection can say "I have everything up to here" with one integer:
-passages and vectors are only ever appended, and a passage that goes is written to ``removed``.
+Numbered migrations, applied once each inside one write transaction; ``PRAGMA user_version`` counts them. Row numbers
+come from ``counters`` and are never used twice, so that a projection can say "I have everything up to here" with one
+integer: passages and vectors are only ever appended, and a passage that goes is written to ``removed``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CREATE TABLE collections (
     config TEXT NOT NULL,           -- JSON: language, passage_size
     settings TEXT NOT NULL,         -- JSON: the profile in force
     mid INTEGER,                    -- the model that answers, NULL for words alone
-    version INTEGER NOT NULL,       -- grows with every write: whoever saw this number has nothing to catch up on
+    version INTEGER NOT NULL DEFAULT 0,  -- grows with every write: whoever saw this number has nothing to catch up on
     documents INTEGER NOT NULL DEFAULT 0,  -- counts kept by every write, so that a search can tell what is pending
     passages INTEGER NOT NULL DEFAULT 0,
     created REAL NOT NULL

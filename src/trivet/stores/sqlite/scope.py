@@ -1,6 +1,7 @@
 """Which documents may this question see?
 
-The one form of a filter (and of excluded ids) that every leg of the embedded store takes: a mask over document row numbers.
+The one form of a filter (and of excluded ids) that every leg of the embedded store takes: a mask over document row
+numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where is it kept? In one file, with disposable projections beside it.
 
-``SqliteStore`` is the file, ``Shelf`` is one collection in it: everything the engine asks of a collection, and the source its
-projections read from.
+``SqliteStore`` is the file, ``Shelf`` is one collection in it: everything the engine asks of a collection, and the
+source its projections read from.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.meaning import VectorIndex
     from trivet.stores.sqlite.scope import Scope
     from trivet.stores.sqlite.tail import Found
-    from trivet.stores.sqlite.words import TermIndex
+    from trivet.stores.sqlite.words import Progress, TermIndex
     from trivet.types import Vector
 
 SCOPES_KEPT = 64  # filters whose mask is remembered until the next write
@@ -85,7 +85,7 @@ class SqliteStore:
             made = {key: value for key, value in config.items() if value is not None}
             with self.database.write() as connection:
                 connection.execute(
-                    "INSERT OR IGNORE INTO collections (name, config, settings, mid, version, created) VALUES (?, ?, ?, NULL, 0, ?)",
+                    "INSERT OR IGNORE INTO collections (name, config, settings, created) VALUES (?, ?, ?, ?)",
                     (name, json.dumps(made), settings, time.time()),
                 )
             row = self._find(name)
@@ -149,7 +149,7 @@ class Shelf:
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
 
-    # --- state --------------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:
         with self._database.explained():
@@ -164,7 +164,8 @@ class Shelf:
             )
         if row is None:
             raise NotFoundError(f"collection: {self.name!r} was dropped")
-        return State(*row[:4], None if row[4] is None else Model(*row[4:]))
+        version, settings, documents, passages, *model = row
+        return State(version, settings, documents, passages, None if model[0] is None else Model(*model))
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
@@ -185,11 +186,10 @@ class Shelf:
         """Make a model known; ``answers`` makes it the collection's own."""
         with self.changing() as connection:
             connection.execute(
-                "INSERT OR IGNORE INTO models (cid, id, spec, dim) VALUES (?, ?, ?, ?)", (self.cid, identifier, spec, dim)
+                "INSERT OR IGNORE INTO models (cid, id, spec, dim) VALUES (?, ?, ?, ?)",
+                (self.cid, identifier, spec, dim),
             )
-            connection.execute(
-                "UPDATE models SET spec = ? WHERE cid = ? AND id = ?", (spec, self.cid, identifier)
-            )
+            connection.execute("UPDATE models SET spec = ? WHERE cid = ? AND id = ?", (spec, self.cid, identifier))
             row = connection.execute(
                 "SELECT mid, id, spec, dim, vectors FROM models WHERE cid = ? AND id = ?", (self.cid, identifier)
             ).fetchone()
@@ -208,7 +208,7 @@ class Shelf:
             if old.name != f"meaning-{mid}":
                 shutil.rmtree(old, ignore_errors=True)
 
-    # --- records ------------------------------------------------------------------------------------------------------
+    # --- records ----------------------------------------------------------------------------------------------------
 
     def write(self, batch: Sequence[records.Prepared], mid: int | None) -> records.Written:
         with self.changing() as connection:
@@ -258,7 +258,8 @@ class Shelf:
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Every document, by row number, a page at a time so that no read transaction stays open."""
         last = 0
-        condition, values = "", []
+        condition = ""
+        values: list[Any] = []
         if where is not None:
             sql, values = compile_filter(where, self.cid)
             condition = f" AND did IN ({sql})"
@@ -274,7 +275,7 @@ class Shelf:
         with self._database.explained():
             return self._database.read().execute(sql, tuple(values)).fetchall()
 
-    # --- filters ------------------------------------------------------------------------------------------------------
+    # --- filters ----------------------------------------------------------------------------------------------------
 
     def check_fields(self, where: Filter) -> None:
         """Refuse a field that no document has: a typo would otherwise answer with silence."""
@@ -326,7 +327,8 @@ class Shelf:
         for name, kept in (("documents", state.documents), ("passages", state.passages)):
             if (rows := self.count(name)) != kept:
                 found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
-        sql = "SELECT count(*) FROM documents d WHERE cid = ? AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)"
+        orphan = "NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)"
+        sql = f"SELECT count(*) FROM documents d WHERE cid = ? AND {orphan}"
         if lost := self._all(sql, (self.cid,))[0][0]:
             found.append(f"documents: {lost:,} have no passage and cannot be found")
         if state.model is not None:
@@ -354,7 +356,7 @@ class Shelf:
                     self._scopes.popitem(last=False)
         return scope
 
-    # --- what the projections read -------------------------------------------------------------------------------------
+    # --- what the projections read ----------------------------------------------------------------------------------
 
     def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
         spans = self._all(
@@ -377,9 +379,7 @@ class Shelf:
             marks = ", ".join("?" * len(chunk))
             for did, title, text in self._all(f"SELECT did, title, text FROM documents WHERE did IN ({marks})", chunk):
                 texts[did] = (title, text)
-        return [
-            (pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts
-        ]
+        return [(pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts]
 
     def count_after(self, pid: int) -> int:
         return int(self._all("SELECT count(*) FROM passages WHERE cid = ? AND pid > ?", (self.cid, pid))[0][0])
@@ -387,7 +387,9 @@ class Shelf:
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [
             (seq, pid)
-            for seq, pid in self._all("SELECT seq, pid FROM removed WHERE cid = ? AND seq > ? ORDER BY seq", (self.cid, seq))
+            for seq, pid in self._all(
+                "SELECT seq, pid FROM removed WHERE cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
+            )
         ]
 
     def vectors_after(self, mid: int, vid: int) -> tuple[int, list[int], list[int], bytes]:
@@ -400,7 +402,7 @@ class Shelf:
             return vid, [], [], b""
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], b"".join(row[3] for row in rows)
 
-    # --- finding: what the legs ask -------------------------------------------------------------------------------------
+    # --- finding: what the legs ask ---------------------------------------------------------------------------------
 
     def find_words(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
@@ -421,7 +423,7 @@ class Shelf:
         index.catch_up(version)
         return index.best(vector, depth, scope)
 
-    # --- projections ---------------------------------------------------------------------------------------------------
+    # --- projections ------------------------------------------------------------------------------------------------
 
     def words(self) -> TermIndex:
         from trivet.stores.sqlite.words import TermIndex
@@ -448,6 +450,15 @@ class Shelf:
                 self._meanings[model.mid] = VectorIndex(self._folder / f"meaning-{model.mid}", source, model.dim)
             return self._meanings[model.mid]
 
+    def tidy(self, progress: Progress | None = None) -> None:
+        """Bring the projections on disk up to date now, so that no search has to wait for it."""
+        state = self.state()
+        self.words().catch_up(state.version, progress)
+        if state.model is not None and state.model.vectors:
+            meaning = self.meaning(state.model)
+            meaning.catch_up(state.version)
+            meaning.compact()
+
     def discard_projections(self) -> None:
         """Forget and delete every projection; the next search builds them from the truth."""
         with self._lock:
@@ -458,7 +469,7 @@ class Shelf:
             self._meanings.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    # --- embedding ------------------------------------------------------------------------------------------------------
+    # --- embedding --------------------------------------------------------------------------------------------------
 
     def unembedded(self, mid: int) -> int:
         """Passages without a vector of this model."""
@@ -479,7 +490,8 @@ class Shelf:
         rows = self._all(
             "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ?1 "
             "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
-            "FROM passages p WHERE p.cid = ?2 AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ?1 AND w.pid = p.pid)",
+            "FROM passages p WHERE p.cid = ?2 "
+            "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ?1 AND w.pid = p.pid)",
             (mid, self.cid),
         )
         return [(pid, data) for pid, data in rows if data is not None]

@@ -1,14 +1,15 @@
 """How is a passage found before the index on disk has it?
 
-A tantivy commit costs about 80 ms of fsync, so the newest few hundred passages live here, in memory, and are scored with the same
-BM25 over the statistics of both parts. Small by construction: past ``words.TAIL_LIMIT`` passages the index takes them over.
+A tantivy commit costs about 80 ms of fsync, so the newest few hundred passages live here, in memory, and are scored
+with the same BM25 over the statistics of both parts. Small by construction: past ``words.TAIL_LIMIT`` passages the
+index takes them over.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 K1, B = 1.2, 0.75  # tantivy's constants: both parts must score alike
@@ -80,9 +81,7 @@ class Tail:
         if any(pid not in self.postings.get(word, ()) for word in words):
             return 0
         terms, first, width = self.terms[pid], words[0], len(words)
-        return sum(
-            1 for at, term in enumerate(terms) if term == first and tuple(terms[at : at + width]) == words
-        )
+        return sum(1 for at, term in enumerate(terms) if term == first and tuple(terms[at : at + width]) == words)
 
 
 def idf(documents: int, frequency: int) -> float:

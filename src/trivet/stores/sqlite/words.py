@@ -1,11 +1,12 @@
 """Which passages have these words?
 
-A tantivy index on disk plus a ``Tail`` in memory, both projections of the passages in the truth. The index holds its own
-checkpoint (the last passage and the last removal it has applied) inside the same commit as the documents, so it always knows
-what it has; what is missing is read from the truth. It may be deleted or damaged at any time: it is built anew.
+A tantivy index on disk plus a ``Tail`` in memory, both projections of the passages in the truth. The index holds its
+own checkpoint (the last passage and the last removal it has applied) inside the same commit as the documents, so it
+always knows what it has; what is missing is read from the truth. It may be deleted or damaged at any time: it is
+built anew.
 
-Any process may advance the index, one at a time (a file lock held only while it does); the others go on searching the commit
-they have open plus their own tail.
+Any process may advance the index, one at a time (a file lock held only while it does); the others go on searching the
+commit they have open plus their own tail.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
 
 TAIL_LIMIT = 512  # passages and removals kept in memory before the index takes them
-MANY = 5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
+MANY = (
+    5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
+)
 BATCH = 2_000  # passages read from the truth at a time
 FEW_ALLOWED = 4_096  # a scope this small is looked up as a set of ids, a larger one is sifted from an over-fetched list
 AND_TERMS = 8  # a longer question never has all its words in enough passages: asking would only cost time
@@ -61,6 +64,10 @@ class TermIndex:
         self._identity = f"{_SCHEMA_VERSION}/{identity}"
         self._lock = threading.RLock()
         self._seen = -1
+        self._index: Any = None
+        self._searcher: Any = None
+        self._tail = Tail()
+        self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
         self._open()
 
     # --- catching up --------------------------------------------------------------------------------------------------
@@ -154,9 +161,8 @@ class TermIndex:
         writer.wait_merging_threads()
 
     def _open(self) -> bool:
-        """Open the newest commit. False: there is none that can be read (only ``_advance``, under the lock, may delete it)."""
-        self._index: Any = None
-        self._searcher: Any = None
+        """Open the newest commit. False: none can be read (only ``_advance``, under the lock, may delete it)."""
+        self._index = self._searcher = None
         self._reset(0, 0, 0)
         if not (self._folder / "meta.json").exists():
             return False
@@ -165,7 +171,7 @@ class TermIndex:
             index.reload()
             searcher = index.searcher()
             found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
-            state = json.loads(searcher.doc(found[0][1]).get_first("state"))
+            state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
         except BaseException as error:
             if not _is_damage(error):
                 raise
@@ -270,7 +276,7 @@ class TermIndex:
         removed: Collection[int],
         per_document: bool = True,
     ) -> list[Found]:
-        """The best ``depth`` allowed documents (or passages): the list is deepened until the scope has given enough, so the cut is last."""
+        """The best ``depth`` allowed documents (or passages); deepened until the scope gave enough: the cut is last."""
         limit = depth + depth // 2 + 16
         if scope is not None:
             if scope.count <= FEW_ALLOWED:
