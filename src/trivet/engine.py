@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivet import intake, transfer
+from trivet.analysis import Analyzer
 from trivet.backlog import Backlog, embed
 from trivet.embedders import load_embedder
-from trivet.errors import EmbedderError, InputError, ModelMismatchError, NotFoundError, StoreError
+from trivet.errors import EmbedderError, InputError, ModelMismatchError, NotFoundError, StoreError, TrivetError
 from trivet.filters import Filter, epoch, parse_filter
 from trivet.fusion import fuse
 from trivet.legs.dense import Dense
@@ -27,10 +28,10 @@ from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
 from trivet.passages import cut
-from trivet.profile import PROFILES, Profile, named
-from trivet.rerank import build, renumbered
+from trivet.profile import LEGS, PROFILES, Profile, named
+from trivet.rerank import build
 from trivet.stores.sqlite import records
-from trivet.stores.sqlite.store import Shelf, SqliteStore, State
+from trivet.stores.sqlite.store import Model, Shelf, SqliteStore, State
 from trivet.types import (
     Added,
     Candidate,
@@ -69,6 +70,7 @@ class Engine:
     def __init__(self, store: SqliteStore, shelf: Shelf, embedder: Embedder | str | None, shared: _Shared) -> None:
         self._store, self._shelf, self._shared = store, shelf, shared
         self._embedder, self._why_no_embedder = self._choose_embedder(embedder)
+        self._embedders = {self._embedder.id: self._embedder} if self._embedder else {}
         self._backlog = Backlog(shelf, Path(f"{store.index_folder}") / f"embed-{shelf.cid}.lock")
         shared.backlogs.append(self._backlog)
         if self._embedder is not None and shelf.state().pending and not store.database.read_only:
@@ -92,7 +94,7 @@ class Engine:
             return embedder, ""
         try:
             embedder = load_embedder(asked if asked is not None else model.spec)
-        except EmbedderError as error:
+        except TrivetError as error:
             if asked is not None:
                 raise
             return None, str(error)  # words still answer, and every search says what is missing
@@ -104,10 +106,27 @@ class Engine:
             )
         return embedder, ""
 
+    def _embedder_of(self, model: Model | None) -> Embedder | None:
+        """The embedder whose vectors these are: another process may have changed the model meanwhile."""
+        if model is None or self._embedder is None:
+            return None
+        if model.id not in self._embedders:
+            try:
+                found = load_embedder(model.spec)
+            except TrivetError as error:
+                self._why_no_embedder = f"the collection was re-embedded with {model.id!r}: {error}"
+                return None
+            if found is None or found.id != model.id:
+                self._why_no_embedder = f"the collection was re-embedded with {model.id!r}; open it again with that"
+                return None
+            self._embedders[model.id] = found
+        return self._embedders[model.id]
+
     def _embed_in_background(self) -> None:
         model = self._shelf.state().model
-        if self._embedder is not None and model is not None and not model.spec.startswith("vectors:"):
-            self._backlog.start(self._embedder, model)
+        embedder = self._embedder_of(model)
+        if embedder is not None and model is not None and not model.spec.startswith("vectors:"):
+            self._backlog.start(embedder, model)
 
     @property
     def name(self) -> str:
@@ -132,22 +151,19 @@ class Engine:
         the background: ``wait`` blocks until they are done.
         """
         model = self._shelf.state().model
-        given = intake.documents(documents, fields)
+        dim = model.dim if model else None
+        given = (intake.prepare(*item, self._cut, dim) for item in intake.documents(documents, fields))
         if isinstance(documents, Sequence):  # known as a whole: nothing is stored unless all of it can be
-            given = iter(list(given))
+            given = (item for item in list(given))
         ids: list[str] = []
         counts = records.Written(0, 0, 0)
         duplicates = passages = 0
         for batch in _batches(given):
-            latest = {document.id: (document, links, vector) for document, links, vector in batch}
+            latest = {item.document.id: item for item in batch}
             duplicates += len(batch) - len(latest)
-            ready = [
-                intake.prepare(document, links, vector, self._cut, model.dim if model else None)
-                for document, links, vector in latest.values()
-            ]
-            counts += self._shelf.write(ready, model.mid if model else None)
+            counts += self._shelf.write(list(latest.values()), model.mid if model else None)
             ids += latest
-            passages += sum(len(item.passages) for item in ready)
+            passages += sum(len(item.passages) for item in latest.values())
             if progress:
                 progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
         if passages > TIDY_FROM:  # a bulk load pays for its own index, not the next search
@@ -162,24 +178,28 @@ class Engine:
 
     def _embed_new(self, passages: int) -> tuple[Degraded, ...]:
         model = self._shelf.state().model
-        if model is None or self._embedder is None or model.spec.startswith("vectors:"):
+        embedder = self._embedder_of(model)
+        if model is None or embedder is None or model.spec.startswith("vectors:"):
             return ()
         if passages > EMBED_AT_ONCE:
             self._embed_in_background()
             return ()
         try:
             if self._shelf.unembedded(model.mid) <= EMBED_AT_ONCE:
-                embed(self._shelf, self._embedder, model)
+                embed(self._shelf, embedder, model)
             else:
                 self._embed_in_background()
-        except EmbedderError as error:  # the document is stored; its meaning follows when the embedder answers again
+        except StoreError:
+            raise
+        except Exception as error:  # the document is stored; its meaning follows when the embedder answers again
             self._embed_in_background()
-            return (Degraded("dense", str(error)),)
+            return (Degraded("dense", str(error) or type(error).__name__),)
         return ()
 
     def wait(self, progress: Progress | None = None, timeout: float | None = None) -> None:
         """Block until every passage is embedded."""
         started, total = time.monotonic(), self._shelf.state().pending
+        self._backlog.error = ""  # of the last attempt; this is a new one
         self._embed_in_background()
         while (pending := self._shelf.state().pending) and self._backlog.running:
             if self._backlog.error:
@@ -256,12 +276,12 @@ class Engine:
         started = time.perf_counter()
         state = self._shelf.state()
         chosen = self._profile(state, profile, overrides if k is None else {**overrides, "k": k})
-        asked = self._ask(state, query, where, tuple(exclude), vector, at, chosen)
+        asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
         answers = self._answers(asked, chosen)
         fusing = time.perf_counter()
         candidates = self._fuse(asked, answers, chosen)
         fetching = time.perf_counter()
-        offset = _offset(offset)
+        offset = before = _offset(offset)
         if not chosen.rerankers and not chosen.min_relevance:
             candidates = candidates[offset : offset + chosen.k]
             offset = 0
@@ -270,7 +290,7 @@ class Engine:
         for step in chosen.rerankers:
             hits = build(step.name, step.options).rerank(hits, asked.query)
         hits = [hit for hit in hits if hit.relevance >= chosen.min_relevance]
-        hits = renumbered(hits)[offset : offset + chosen.k]
+        hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits[offset : offset + chosen.k], start=before + 1)]
         ended = time.perf_counter()
         trace = (
             *answers.stages,
@@ -287,8 +307,10 @@ class Engine:
             chosen = self._shared.settings(state.settings)
         elif isinstance(profile, str):
             chosen = named(profile)
-        else:
+        elif isinstance(profile, Profile):
             chosen = profile
+        else:
+            raise InputError(f"profile: {profile!r} is not a name or a Profile; known: {', '.join(PROFILES)}")
         return chosen.with_changes(overrides) if overrides else chosen
 
     def _ask(
@@ -303,7 +325,7 @@ class Engine:
         if len(text) > MAX_QUERY:
             degraded.append(Degraded("query", f"{len(text):,} characters; only the first {MAX_QUERY:,} were used"))
             text = text[:MAX_QUERY]
-        parsed = self._parse(where)
+        parsed = parse_filter(where)
         scope = self._shelf.scope(parsed, [intake.check_id(id, "exclude") for id in exclude], state.version)
         given: Vector | None = None
         if vector is not None:
@@ -332,12 +354,14 @@ class Engine:
         if weights["trigram"] > 0 and has_text:
             legs.append(Trigram(shelf.analyzer.keywords, shelf))
         if weights["dense"] > 0:
-            if state.model is None or self._embedder is None:
-                degraded.append(Degraded("dense", f"found by words alone: {self._why_no_embedder}"))
+            embedder = self._embedder_of(state.model)
+            if state.model is None or embedder is None:
+                alone = "found by words alone: " if legs else ""
+                degraded.append(Degraded("dense", f"{alone}{self._why_no_embedder}"))
             elif state.model.spec.startswith("vectors:") and not has_vector:
                 degraded.append(Degraded("dense", "the caller brings the vectors of this collection, and gave none"))
             else:
-                legs.append(Dense(self._embedder, state.model, shelf))
+                legs.append(Dense(embedder, state.model, shelf))
                 if state.pending:
                     told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
                     degraded.append(
@@ -352,11 +376,11 @@ class Engine:
         degraded: list[Degraded] = []
         started = time.perf_counter()
         running: list[tuple[Leg, Future[tuple[Ranking, float]]]] = [
-            (leg, self._shared.pool.submit(_timed, leg, asked.questions[leg.name], profile.depth(leg.name, profile.k)))
+            (leg, self._shared.submit(leg, asked.questions[leg.name], profile.depth(leg.name, profile.k)))
             for leg in asked.legs
         ]
         for leg, future in running:
-            allowed = profile.timeouts.get(leg.name, 10_000.0)
+            allowed = profile.timeouts[leg.name]
             try:
                 ranking, ms = future.result(max(0.0, started + allowed / 1000 - time.perf_counter()))
             except LegTimeout:
@@ -369,10 +393,8 @@ class Engine:
             else:
                 rankings.append(ranking)
                 stages.append(Stage(leg.name, ms, ", ".join((f"{len(ranking)} found", *ranking.notes))))
-        if asked.legs and not rankings:
-            raise StoreError(
-                "search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in degraded)
-            )
+        if not rankings and (failed := [item for item in (*asked.degraded, *degraded) if item.part in LEGS]):
+            raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in failed))
         return _Answers(rankings, stages, degraded)
 
     def _fuse(self, asked: _Asked, answers: _Answers, profile: Profile) -> list[Candidate]:
@@ -416,10 +438,11 @@ class Engine:
         did = found[id]
         results = self.search(query, where=where, profile=profile, **options)
         hit = next((hit for hit in results.hits if hit.id == id), None)
-        options.pop("k", None)
         state = self._shelf.state()
-        vector, exclude, at = options.pop("vector", None), tuple(options.pop("exclude", ())), options.pop("at", None)
+        vector, exclude, at = options.pop("vector", None), _ids(options.pop("exclude", ())), options.pop("at", None)
         options.pop("offset", None)
+        if options.get("k", 0) is None:
+            del options["k"]
         chosen = self._profile(state, profile, options)
         asked = self._ask(state, query, where, exclude, vector, at, chosen)
         answers = self._answers(asked, chosen)
@@ -441,14 +464,20 @@ class Engine:
             at = ranking.keys.index(did)
             score = ranking.scores[at]
             return LegVerdict(leg.name, weight, at + 1, score, depth, ranking.strength(score))
+        if failed := next((item.reason for item in answers.degraded if item.part == leg.name), ""):
+            return LegVerdict(leg.name, weight, None, None, depth, note=f"did not answer: {failed}")
+        question = asked.questions[leg.name]
         alone = self._shelf.only(did)  # the same leg, asked about this one document
-        single = leg.rank(replace(asked.questions[leg.name], scope=alone, gate=None, match="any"), 1)
+        single = leg.rank(replace(question, scope=alone, gate=None, match="any"), 1)
         if not single.keys:
             return LegVerdict(leg.name, weight, None, None, depth, note="does not match")
         score = single.scores[0]
         gate = profile.gates.get(leg.name)
-        note = f"below the gate {gate:g}" if gate is not None and score < gate else f"not among the best {depth}"
-        return LegVerdict(leg.name, weight, None, score, depth, ranking.strength(score), note)
+        if question.scope is not None and did not in question.scope:
+            note = "left out by the filter or the exclusion"
+        else:
+            note = f"below the gate {gate:g}" if gate is not None and score < gate else f"not among the best {depth}"
+        return LegVerdict(leg.name, weight, None, score, depth, single.strength(score), note)
 
     def _reason(
         self, hit: Hit | None, did: int, asked: _Asked, verdicts: Sequence[LegVerdict], profile: Profile
@@ -514,10 +543,10 @@ class Engine:
         done = embed(self._shelf, new, model, progress)
         while self._shelf.unembedded(model.mid):  # written meanwhile
             done += embed(self._shelf, new, model, progress)
+        self._embedder = self._embedders[new.id] = new  # before the change: a search looks it up by the model's id
         self._shelf.add_model(new.id, new.spec, new.dim, answers=True)
-        self._embedder = new
+        self._backlog.close()  # before the old vectors go: it would make them again
         self._shelf.forget_other_models(model.mid)
-        self._backlog.close()
         self._backlog = Backlog(self._shelf, self._store.index_folder / f"embed-{self._shelf.cid}.lock")
         self._shared.backlogs.append(self._backlog)
         return done
@@ -590,22 +619,29 @@ class _Shared:
     """What the engines of one file have in common: threads, and the settings they have parsed."""
 
     def __init__(self, store: SqliteStore) -> None:
-        self.pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="trivet-leg")
+        # one pool a leg: an endpoint that hangs must not use up the threads the words are found with
+        self._pools = {leg: ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"trivet-{leg}") for leg in LEGS}
         self.backlogs: list[Backlog] = []
         self._parsed: dict[str, Profile] = {}
         # at close, when the last engine is forgotten, or at exit: a thread must not outlive the interpreter's modules
-        self.finalizer = weakref.finalize(self, _shut, store, self.backlogs, self.pool)
+        self.finalizer = weakref.finalize(self, _shut, store, self.backlogs, self._pools)
+
+    def submit(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
+        return self._pools[leg.name].submit(_timed, leg, question, depth)
 
     def settings(self, stored: str) -> Profile:
-        if stored not in self._parsed:
-            self._parsed = {stored: Profile.from_json(stored)}
-        return self._parsed[stored]
+        found = self._parsed.get(stored)
+        if found is None:  # the collections of a file differ: another thread may replace the one that is kept
+            found = Profile.from_json(stored)
+            self._parsed = {stored: found}
+        return found
 
 
-def _shut(store: SqliteStore, backlogs: list[Backlog], pool: ThreadPoolExecutor) -> None:
+def _shut(store: SqliteStore, backlogs: list[Backlog], pools: Mapping[str, ThreadPoolExecutor]) -> None:
     for backlog in backlogs:
         backlog.close()
-    pool.shutdown(wait=True, cancel_futures=True)
+    for pool in pools.values():
+        pool.shutdown(wait=True, cancel_futures=True)
     store.close()
 
 
@@ -647,14 +683,12 @@ def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:
     return ranking, (time.perf_counter() - started) * 1000
 
 
-def _batches(
-    given: Iterator[tuple[Document, tuple[Link, ...], Any]],
-) -> Iterator[list[tuple[Document, tuple[Link, ...], Any]]]:
-    batch: list[tuple[Document, tuple[Link, ...], Any]] = []
+def _batches(given: Iterator[records.Prepared]) -> Iterator[list[records.Prepared]]:
+    batch: list[records.Prepared] = []
     size = 0
     for item in given:
         batch.append(item)
-        size += len(item[0].text)
+        size += len(item.document.text)
         if len(batch) >= BATCH_DOCUMENTS or size >= BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
@@ -666,6 +700,10 @@ def _offset(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"offset: {value!r} is not a whole number from 0 up")
     return value
+
+
+def _ids(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _size(*paths: Path) -> int:
@@ -681,6 +719,10 @@ def _engine(
     shared: _Shared,
 ) -> Engine:
     intake.check_id(name, "collection")
+    if language is not None:  # checked before the collection is made with it, for good
+        language = Analyzer(language).language
+    if passage_size is not None:
+        intake.check_passage_size(passage_size)
     config = {"language": language, "passage_size": passage_size, "words_only": True if embedder == "none" else None}
     shelf = store.shelf(name, config, PROFILES["default"].to_json())
     return Engine(store, shelf, embedder, shared)

@@ -27,6 +27,7 @@ Value = str | int | float | bool
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
 BUILT_IN_FIELDS = ("id", "kind", "title", "importance", *TIME_FIELDS)
 MAX_DEPTH = 20
+_FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
 
 
@@ -103,13 +104,11 @@ def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
 
 def epoch(value: Value | datetime, field: str = "time") -> float:
     """Seconds since 1970 UTC of a datetime, an ISO 8601 text or a number; a time without a zone is UTC."""
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float | str | datetime):
         raise InputError(f"{field}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     if isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > 253402300799:  # year 9999, the last a datetime can hold
-            raise InputError(
-                f"{field}: {value!r} is not a time; epoch seconds must be finite and before the year 10000"
-            )
+        if not _FIRST_SECOND <= value <= _LAST_SECOND:  # nor is a NaN
+            raise InputError(f"{field}: {value!r} is not a time; epoch seconds must lie in the years 1 to 9999")
         return float(value)
     if isinstance(value, str):
         try:
@@ -118,7 +117,8 @@ def epoch(value: Value | datetime, field: str = "time") -> float:
             raise InputError(f"{field}: {value!r} is not a time; write ISO 8601 such as 2026-03-01T09:30:00Z") from None
     if value.tzinfo is None:
         value = value.replace(tzinfo=UTC)
-    return value.timestamp()
+    # a float has no room for the last microseconds of the year 9999: `datetime.max` would round into the year 10000
+    return min(max(value.timestamp(), _FIRST_SECOND), _LAST_SECOND)
 
 
 def split_field(field: str) -> tuple[bool, str]:
@@ -190,6 +190,7 @@ _RANGE_OPS = {"gt", "gte", "lt", "lte"}
 _OPS = ("eq", "ne", "in", "nin", "exists", "gt", "gte", "lt", "lte")
 _EXPRESSION = re.compile(r"^\s*([^\s=!<>]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*$", re.DOTALL)
 _SYMBOLS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+_YEAR = re.compile(r"[0-9]{4}")
 
 
 def parse_filter(where: Any) -> Filter | None:
@@ -206,7 +207,7 @@ def _parsed(where: Any, depth: int = 0) -> Filter | None:
     if where is None:
         return None
     if isinstance(where, Eq | In | Range | Exists | And | Or | Not):
-        return _checked(where)
+        return _checked(where, depth)
     if isinstance(where, str):
         return _from_text(where)
     if isinstance(where, Mapping):
@@ -231,8 +232,14 @@ def _from_mapping(where: Mapping[Any, Any], depth: int) -> Filter | None:
         if key in ("$and", "$or"):
             if not isinstance(spec, list | tuple) or not spec:
                 raise InputError(f"where: {key} takes a non-empty list of filters, got {spec!r}")
-            inner = tuple(part for part in (_parsed(item, depth + 1) for item in spec) if part is not None)
-            parts.append(And(inner) if key == "$and" else Or(inner))
+            read = [_parsed(item, depth + 1) for item in spec]
+            inner = tuple(part for part in read if part is not None)
+            if key == "$or":
+                if len(inner) < len(read):
+                    raise InputError("where: $or holds an empty filter, which everything matches; leave it out")
+                parts.append(Or(inner))
+            elif inner:
+                parts.append(And(inner))
         elif key == "$not":
             part = _parsed(spec, depth + 1)
             if part is None:
@@ -286,11 +293,15 @@ def _from_text(text: str) -> Filter | None:
             return parse_filter(json.loads(text))
         except json.JSONDecodeError as error:
             raise InputError(f"where: {text!r} is not JSON ({error})") from None
+        except RecursionError:
+            raise InputError(f"where: nested more than {MAX_DEPTH} levels deep") from None
     found = _EXPRESSION.match(text)
     if not found:
         raise InputError(f"where: {text!r} is not understood; write field=value, field!=value, field>=value or JSON")
     field, symbol, raw = found.groups()
     if symbol in _SYMBOLS:
+        if split_field(field)[1] in TIME_FIELDS and split_field(field)[0] and _YEAR.fullmatch(raw):
+            raise InputError(f"where: {text!r}: a year alone is not a time; write a date such as {raw}-01-01")
         return _checked(Range(field, **{_SYMBOLS[symbol]: _readings(raw)[0]}))
     positive: Filter
     if raw == "*":
@@ -316,15 +327,17 @@ def _readings(raw: str) -> list[Value]:
     return [raw]
 
 
-def _checked(where: Filter) -> Filter:
+def _checked(where: Filter, depth: int = 0) -> Filter:
     """Refuse values no store can compare; bring times to epoch seconds."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"where: nested more than {MAX_DEPTH} levels deep")
     match where:
         case And(parts):
-            return And(tuple(_checked(part) for part in parts))
+            return And(tuple(_checked(part, depth + 1) for part in parts))
         case Or(parts):
-            return Or(tuple(_checked(part) for part in parts))
+            return Or(tuple(_checked(part, depth + 1) for part in parts))
         case Not(part):
-            return Not(_checked(part))
+            return Not(_checked(part, depth + 1))
         case Exists(field):
             _name(field)
             return where
@@ -343,9 +356,14 @@ def _checked(where: Filter) -> Filter:
 
 
 def _name(field: Any) -> str:
-    if not isinstance(field, str) or not field:
+    if not isinstance(field, str) or not field or _whole_text(field) != field:
         raise InputError(f"where: {field!r} is not a field name; names are non-empty text")
     return field
+
+
+def _whole_text(text: str) -> str:
+    """Without lone surrogates, as documents are stored."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _scalar(field: str, value: Any, lenient: bool = False) -> Any:
@@ -366,5 +384,5 @@ def _scalar(field: str, value: Any, lenient: bool = False) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise InputError(f"where: {field!r} cannot be compared with {value!r}; integers are 64-bit")
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return _whole_text(value)
     return value

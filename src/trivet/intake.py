@@ -66,7 +66,8 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
             hint = f"did you mean {close[0]!r}?" if close else "put fields of your own under 'meta'."
             raise InputError(f"{name}: unknown field {key!r}; {hint} Known: {', '.join(_KNOWN)}")
     identifier = _identifier(plain.get("id"), name)
-    name = f"document {identifier!r}"
+    if plain.get("id") is not None:  # an id made here would tell the caller nothing
+        name = f"document {identifier!r}"
     title = _text(plain.get("title") or "", f"{name}: title")
     text = _text(plain.get("text"), f"{name}: text")
     if not text.strip() and not title.strip():
@@ -100,6 +101,12 @@ def check_id(value: Any, name: str) -> str:
         raise InputError(f"{name}: {len(value)} characters; at most {MAX_ID}")
     if "\0" in value or not _encodable(value):
         raise InputError(f"{name}: {value!r} holds a NUL or a lone surrogate; use plain text")
+    return value
+
+
+def check_passage_size(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"passage_size: {value!r} is not a whole number of tokens from 0 (never cut) up")
     return value
 
 
@@ -218,15 +225,16 @@ def vector_bytes(value: Any, dim: int, name: str) -> Vector:
     import numpy as np
 
     try:
-        vector = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError):
+        vector = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}: vector is not a list of numbers") from None
     if vector.shape != (dim,):
         raise InputError(f"{name}: vector has shape {vector.shape}, the collection's model has {dim} dimensions")
     if not np.isfinite(vector).all():
         raise InputError(f"{name}: vector holds NaN or infinity")
+    vector = vector / (np.abs(vector).max(initial=0.0) or 1.0)  # first, because the squares of huge values overflow
     length = float(np.linalg.norm(vector))
-    return vector / length if length > 0 else vector
+    return (vector / (length or 1.0)).astype(np.float32)
 
 
 def prepare(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -27,9 +26,13 @@ MATCHES = ("auto", "all", "any")
 
 MAX_WEIGHT = 5.0  # seed 000's range, 0-5
 MAX_K = 10_000
-_TIMES_K = re.compile(r"^([1-9]\d{0,2})k$")  # "2k": twice the number of hits asked for
+_TIMES_K = re.compile(r"[1-9][0-9]{0,2}k")  # "2k": twice the number of hits asked for
 
 Depth = int | str
+
+# what a leg that a profile says nothing of has; filled in, so that a profile comes back from TOML and JSON as it was
+_DEPTHS: dict[str, Depth] = {"lexical": 100, "trigram": 50, "dense": 100}
+_TIMEOUTS = dict.fromkeys(LEGS, 10_000.0)  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,9 @@ class Profile:
     name: str = "default"
     k: int = 10
     weights: Mapping[str, float] = field(default_factory=lambda: {"lexical": 0.5, "trigram": 0.0, "dense": 0.5})
-    depths: Mapping[str, Depth] = field(default_factory=lambda: {"lexical": 100, "trigram": 50, "dense": 100})
+    depths: Mapping[str, Depth] = field(default_factory=lambda: dict(_DEPTHS))
     gates: Mapping[str, float] = field(default_factory=dict)
-    timeouts: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(LEGS, 10_000.0))
+    timeouts: Mapping[str, float] = field(default_factory=lambda: dict(_TIMEOUTS))
     match: str = "auto"
     fusion: str = "convex"
     normalize: str = "minmax"
@@ -68,7 +71,7 @@ class Profile:
         return f"{self.name}#{digest}"
 
     def __str__(self) -> str:
-        legs = " ".join(f"{leg}={w:g}@{self.depths.get(leg, self.pool)}" for leg, w in self.weights.items() if w > 0)
+        legs = " ".join(f"{leg}={w:g}@{self.depths[leg]}" for leg, w in self.weights.items() if w > 0)
         how = f"rrf k={self.rrf_k:g}" if self.fusion == "rrf" else self.fusion
         if self.fusion in ("convex", "comb_sum", "comb_mnz"):
             how += f"/{self.normalize}"
@@ -77,7 +80,7 @@ class Profile:
 
     def depth(self, leg: str, k: int) -> int:
         """How deep does this leg look when ``k`` hits are wanted? Never less than ``k``."""
-        return _resolved(self.depths.get(leg, self.pool), k)
+        return _resolved(self.depths[leg], k)
 
     def pool_size(self, k: int) -> int:
         """How many fused candidates do the rerankers see? Head-room, so that what they drop is made up for."""
@@ -148,10 +151,10 @@ class Profile:
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"{name}: {value!r} is not a number from {low:g} to {high:g}")
     if not low <= value <= high:
-        raise InputError(f"{name}: {value:g} is out of range; allowed: {low:g} to {high:g}")
+        raise InputError(f"{name}: {value!r} is out of range; allowed: {low:g} to {high:g}")
     return float(value)
 
 
@@ -176,14 +179,17 @@ def _resolved(depth: Depth, k: int) -> int:
     return int(depth[:-1]) * k if isinstance(depth, str) else max(depth, k)
 
 
-def _per_leg(check: Callable[[str, Any], Any]) -> Callable[[str, Any], dict[str, Any]]:
+def _per_leg(
+    check: Callable[[str, Any], Any], otherwise: Mapping[str, Any] | None = None
+) -> Callable[[str, Any], dict[str, Any]]:
     def checked(name: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise InputError(f"{name}: {value!r} is not a mapping such as {{'lexical': 1.0}}")
         for leg in value:
             if leg not in LEGS:
                 raise InputError(f"{name}.{leg}: unknown leg; known: {', '.join(LEGS)}")
-        return {leg: check(f"{name}.{leg}", value[leg]) for leg in LEGS if leg in value}
+        filled = {**(otherwise or {}), **value}
+        return {leg: check(f"{name}.{leg}", filled[leg]) for leg in LEGS if leg in filled}
 
     return checked
 
@@ -197,7 +203,7 @@ def _weights(name: str, value: Any) -> dict[str, float]:
 
 def _depth(name: str, value: Any) -> Depth:
     if isinstance(value, str):
-        if not _TIMES_K.match(value):
+        if not _TIMES_K.fullmatch(value):
             raise InputError(f"{name}: {value!r} is not a depth; give a whole number or a multiple of k such as '3k'")
         return value
     return _whole(name, value, 1, MAX_K)
@@ -213,6 +219,8 @@ def _steps(name: str, value: Any) -> tuple[Step, ...]:
         elif isinstance(item, Mapping):
             options = dict(item)
             item = Step(str(options.pop("name", "")), options)
+        elif not isinstance(item, Step):
+            raise InputError(f"{name}: {item!r} is not a reranker; known: {', '.join(RERANKERS)}")
         build(item.name, item.options)  # refuses unknown names and options
         steps.append(item)
     return tuple(steps)
@@ -229,9 +237,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "k": lambda name, value: _whole(name, value, 1, MAX_K),
     "weights": _weights,
-    "depths": _per_leg(_depth),
+    "depths": _per_leg(_depth, _DEPTHS),
     "gates": _per_leg(lambda name, value: _number(name, value, -1e9, 1e9)),
-    "timeouts": _per_leg(lambda name, value: _number(name, value, 1.0, 600_000.0)),
+    "timeouts": _per_leg(lambda name, value: _number(name, value, 1.0, 600_000.0), _TIMEOUTS),
     "match": _choice(MATCHES),
     "fusion": _choice(FUSIONS),
     "normalize": _choice(NORMALIZERS),
@@ -249,7 +257,7 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         leg, _, what = name.partition("_")
         if name == "alpha":
-            plain["weights"] = {**plain.get("weights", {}), **alpha_weights(value)}
+            plain["weights"] = {**plain.get("weights", {}), **alpha_weights(_number("alpha", value, 0.0, 1.0))}
         elif leg in LEGS and f"{what}s" in _MAPPINGS:
             plain[f"{what}s"] = {**plain.get(f"{what}s", {}), leg: value}
         elif name in _MAPPINGS and isinstance(value, Mapping):

@@ -113,14 +113,20 @@ def parse_line(line: str, name: str) -> dict[str, Any]:
     if isinstance(item.get("vector"), str):
         import numpy as np
 
-        item["vector"] = np.frombuffer(base64.b64decode(item["vector"]), dtype="<f4")
+        try:
+            item["vector"] = np.frombuffer(base64.b64decode(item["vector"], validate=True), dtype="<f4")
+        except ValueError as error:
+            raise InputError(f"{name}: vector is not base64 of float32 numbers ({error})") from None
     return item
 
 
 def header(source: Path) -> dict[str, Any]:
     """The header of an export, or nothing for plain JSONL."""
-    with source.open(encoding="utf-8") as file:
-        first = file.readline()
+    try:
+        with source.open(encoding="utf-8") as file:
+            first = file.readline()
+    except UnicodeDecodeError:  # told by ``read``, with its place
+        return {}
     item = parse_line(first, f"{source.name} line 1") if first.strip() else {}
     return item if "trivet" in item and "text" not in item else {}
 
@@ -132,7 +138,7 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
     except OSError as error:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
     if head and not engine.stats().documents:
-        engine.update_settings(**head["settings"])
+        engine.update_settings(Profile.from_json(json.dumps(head.get("settings", {}))))
     keep_vectors = bool(head) and head.get("model") == engine.stats().model
 
     def documents() -> Iterator[dict[str, Any]]:

@@ -1,13 +1,12 @@
 """Which documents are spelt like the question?
 
-pg_trgm's ``word_similarity`` of the question's keywords with each passage. A passage cannot reach the threshold
-without sharing that fraction of the query's trigrams, so an index of trigrams proposes the passages that do; where
-there are very many, the likeliest by BM25 over trigrams, and the trace says so. What is proposed is scored exactly.
+pg_trgm's ``word_similarity`` of the question's keywords with each passage. Scoring every passage takes seconds on a
+large collection, so an index of trigrams proposes the likeliest by BM25 and those are scored exactly; the trace says
+when there were more than were scored.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,14 +16,14 @@ from trivet.trigrams import PreparedQuery
 from trivet.types import Ranking
 
 THRESHOLD = 0.3  # seed 002's; pg_trgm's own default is 0.6
-LIKELIEST = 256  # passages scored at least; about 0.1 ms each
+LIKELIEST = 128  # passages scored at least; about 0.1 ms each
 PER_WANTED = 8  # and this many for each document wanted
 MAX_CHARACTERS = 1_000  # of keywords: similarity of a whole page with a passage says nothing
 
 
 class Trigrams(Protocol):
-    def find_trigrams(self, terms: Sequence[str], minimum: int, depth: int, scope: Any, version: int) -> list[Found]:
-        """The likeliest ``depth`` passages among those that share at least ``minimum`` of the trigrams."""
+    def find_trigrams(self, terms: Sequence[str], depth: int, scope: Any, version: int) -> list[Found]:
+        """The ``depth`` passages likeliest to be spelt like these trigrams."""
 
     def passage_texts(self, pids: Sequence[int]) -> dict[int, str]: ...
 
@@ -40,9 +39,8 @@ class Trigram:
         if not query.trigrams:
             return Ranking(self.name, notes=("no keywords in the question",))
         threshold = THRESHOLD if question.gate is None else question.gate
-        minimum = max(1, math.ceil(threshold * query.size - 1e-9))
         asked = max(LIKELIEST, PER_WANTED * depth)
-        proposed = self.trigrams.find_trigrams(list(query.trigrams), minimum, asked, question.scope, question.version)
+        proposed = self.trigrams.find_trigrams(list(query.trigrams), asked, question.scope, question.version)
         notes = (f"scored the {asked} likeliest passages",) if len(proposed) == asked else ()
         texts = self.trigrams.passage_texts([pid for _, pid, _ in proposed])
         best: dict[int, Found] = {}

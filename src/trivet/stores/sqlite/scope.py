@@ -30,8 +30,10 @@ class Scope:
 
     @classmethod
     def of(cls, dids: list[int], size: int) -> Scope:
+        """``size`` is the last row number when the question was asked: another process may have added more since."""
         mask = np.zeros(size + 1, dtype=np.bool_)
-        mask[np.asarray(dids, dtype=np.int64)] = True
+        known = np.asarray(dids, dtype=np.int64)
+        mask[known[known <= size]] = True
         return cls(mask)
 
     @classmethod

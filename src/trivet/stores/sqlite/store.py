@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,7 +213,7 @@ class Shelf:
 
     def write(self, batch: Sequence[records.Prepared], mid: int | None) -> records.Written:
         with self.changing() as connection:
-            return records.write(connection, self.cid, mid, batch, time.time())
+            return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
 
     def remove(self, dids: Sequence[int]) -> int:
         with self.changing() as connection:
@@ -322,19 +323,22 @@ class Shelf:
 
     def problems(self) -> list[str]:
         """Do the counts every search relies on agree with the rows?"""
+        self.state()  # refuses a collection that was dropped
+        # One statement sees one moment: another process may be writing.
+        row = self._all(
+            "SELECT c.documents, (SELECT count(*) FROM documents d WHERE d.cid = c.cid), "
+            "c.passages, (SELECT count(*) FROM passages p WHERE p.cid = c.cid), "
+            "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.mid = m.mid), "
+            "(SELECT count(*) FROM documents d WHERE d.cid = c.cid AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)) "
+            "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
+            (self.cid,),
+        )[0]
         found: list[str] = []
-        state = self.state()
-        for name, kept in (("documents", state.documents), ("passages", state.passages)):
-            if (rows := self.count(name)) != kept:
+        for name, kept, rows in (("documents", *row[0:2]), ("passages", *row[2:4]), ("vectors", *row[4:6])):
+            if rows != kept:
                 found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
-        orphan = "NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)"
-        sql = f"SELECT count(*) FROM documents d WHERE cid = ? AND {orphan}"
-        if lost := self._all(sql, (self.cid,))[0][0]:
+        if lost := row[6]:
             found.append(f"documents: {lost:,} have no passage and cannot be found")
-        if state.model is not None:
-            (rows,) = self._all("SELECT count(*) FROM vectors WHERE mid = ?", (state.model.mid,))[0]
-            if rows != state.model.vectors:
-                found.append(f"vectors: the count says {state.model.vectors:,}, there are {rows:,}")
         return found
 
     def _scope_of(self, where: Filter, size: int, version: int) -> Scope:
@@ -411,12 +415,10 @@ class Shelf:
         index.catch_up(version)
         return index.bm25(query, match, depth, scope)
 
-    def find_trigrams(
-        self, terms: Sequence[str], minimum: int, depth: int, scope: Scope | None, version: int
-    ) -> list[Found]:
+    def find_trigrams(self, terms: Sequence[str], depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.trigrams()
         index.catch_up(version)
-        return index.likeliest([_dense(term) for term in terms], minimum, depth, scope)
+        return index.likeliest([_dense(term) for term in terms], depth, scope)
 
     def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.meaning(model)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import tantivy
 from filelock import FileLock, Timeout
 
@@ -33,7 +34,7 @@ MANY = (
     5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
 )
 BATCH = 2_000  # passages read from the truth at a time
-FEW_ALLOWED = 4_096  # a scope this small is looked up as a set of ids, a larger one is sifted from an over-fetched list
+FEW_ALLOWED = 256  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
 AND_TERMS = 8  # a longer question never has all its words in enough passages: asking would only cost time
 MAX_TERMS = 64  # of a long query the rarest terms are kept: the rest cost time and rank next to nothing
 
@@ -231,8 +232,8 @@ class TermIndex:
                 return found, ceiling, (*notes, "all words")
         return ask(singles), ceiling, (*notes, "any word")
 
-    def likeliest(self, terms: Sequence[str], minimum: int, depth: int, scope: Scope | None) -> list[Found]:
-        """Passages with at least ``minimum`` of the terms, best by BM25, several of a document if need be."""
+    def likeliest(self, terms: Sequence[str], depth: int, scope: Scope | None) -> list[Found]:
+        """Passages with any of the terms, best by BM25, several of a document if need be."""
         with self._lock:
             searcher, tail = self._searcher, self._tail
             idfs = {term: self._idf(term) for term in terms}
@@ -241,7 +242,7 @@ class TermIndex:
         if searcher is not None:
             schema, should = self._index.schema, tantivy.Occur.Should
             parts = [(should, tantivy.Query.term_query(schema, "body", term, "basic")) for term in terms]
-            query = tantivy.Query.boolean_query(parts, minimum_number_should_match=minimum)
+            query = tantivy.Query.boolean_query(parts)
             disk = self._collect(searcher, query, depth, scope, tail.removed, per_document=False)
         allowed = [hit for hit in disk + fresh if scope is None or hit[2] in scope]
         return sorted(allowed, key=lambda hit: (-hit[0], hit[1]))[:depth]
@@ -280,26 +281,36 @@ class TermIndex:
         limit = depth + depth // 2 + 16
         if scope is not None:
             if scope.count <= FEW_ALLOWED:
-                only = tantivy.Query.term_set_query(self._index.schema, "did", scope.keys())
-                weightless = tantivy.Query.const_score_query(only, 0.0)
-                query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, weightless)])
+                schema, should = self._index.schema, tantivy.Occur.Should
+                one = [(should, tantivy.Query.term_query(schema, "did", did, "basic")) for did in scope.keys()]
+                only = tantivy.Query.const_score_query(tantivy.Query.boolean_query(one), 0.0)
+                query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)])
             else:
                 limit = int(limit * 1.5 * self._documents(searcher) / scope.count)
         while True:
             hits = searcher.search(query, limit, count=False).hits
-            addresses = [address for _, address in hits]
-            pids = searcher.fast_field_values("pid", addresses)
-            dids = searcher.fast_field_values("did", addresses)
-            found: list[Found] = []
-            taken: set[int] = set()
-            for (score, _), pid, did in zip(hits, pids, dids, strict=True):
-                if (per_document and did in taken) or pid in removed or (scope is not None and did not in scope):
-                    continue
-                taken.add(did)
-                found.append((score, pid, did))
+            found = self._sift(searcher, hits, scope, removed, per_document)
             if len(found) >= depth or len(hits) < limit:
                 return found
-            limit *= 4
+            limit *= 8
+
+    def _sift(
+        self, searcher: Any, hits: list[Any], scope: Scope | None, removed: Collection[int], per_document: bool
+    ) -> list[Found]:
+        """What of these hits may be seen, the best passage of each document where that is wanted."""
+        dids = searcher.fast_field_values("did", [address for _, address in hits])
+        if scope is not None:
+            seen = np.flatnonzero(scope.rows(np.asarray(dids, dtype=np.int64))).tolist()
+            hits, dids = [hits[at] for at in seen], [dids[at] for at in seen]
+        pids = searcher.fast_field_values("pid", [address for _, address in hits])
+        found: list[Found] = []
+        taken: set[int] = set()
+        for (score, _), pid, did in zip(hits, pids, dids, strict=True):
+            if pid in removed or (per_document and did in taken):
+                continue
+            taken.add(did)
+            found.append((score, pid, did))
+        return found
 
     def _documents(self, searcher: Any) -> int:
         return searcher.num_docs - 1 if searcher is not None else 0  # less the checkpoint

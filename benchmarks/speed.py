@@ -1,0 +1,331 @@
+"""How fast and how large is it, beside the obvious thing, in one run on this machine?
+
+    python benchmarks/speed.py --data ../shared/data/docs_snippets
+
+Each part runs in its own process, so that memory is that part's own. Timings are to be compared as ratios within one
+run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import snippets
+
+HERE = Path(__file__).parent
+K = 20
+QUESTIONS = 300
+
+
+def percentiles(call: Callable[[int], Any], count: int) -> dict[str, float]:
+    """p50 and p95 in ms over every question, after a warm-up of a tenth of them."""
+    for at in range(count // 10):
+        call(at)
+    taken = []
+    for at in range(count):
+        started = time.perf_counter()
+        call(at)
+        taken.append((time.perf_counter() - started) * 1000)
+    return {"p50_ms": round(float(np.percentile(taken, 50)), 3), "p95_ms": round(float(np.percentile(taken, 95)), 3)}
+
+
+def rss_mb() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
+# --- the parts, each run as `speed.py --part NAME` in a process of its own -------------------------------------------
+
+
+def part_start(data: Path, work: Path) -> dict[str, Any]:
+    def best(command: list[str]) -> float:
+        taken = []
+        for _ in range(7):
+            started = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            taken.append((time.perf_counter() - started) * 1000)
+        return round(float(np.median(taken)), 1)
+
+    bare = best([sys.executable, "-c", "pass"])
+    return {
+        "python_ms": bare,
+        "import_trivet_ms": round(best([sys.executable, "-c", "import trivet"]) - bare, 1),
+        "help_ms": best([str(Path(sys.executable).with_name("trivet")), "--help"]),
+    }
+
+
+def part_words(data: Path, work: Path) -> dict[str, Any]:
+    """Indexing by words alone: until `add` has returned and the first search has answered."""
+    import trivet
+
+    items = list(snippets.documents(data))
+    started = time.perf_counter()
+    with trivet.open(work / "words.db", embedder="none") as engine:
+        engine.add(iter(items))
+        stored = time.perf_counter()
+        engine.search(snippets.questions(data, 1)[0], k=K)
+        ended = time.perf_counter()
+    return {
+        "documents": len(items),
+        "index_s": round(ended - started, 2),
+        "documents_per_s": round(len(items) / (ended - started)),
+        "first_search_ms": round((ended - stored) * 1000, 1),
+    }
+
+
+def part_load(data: Path, work: Path) -> dict[str, Any]:
+    import trivet
+
+    rows = snippets.vectors(data)
+    started = time.perf_counter()
+    with trivet.open(work / "hybrid.db", embedder="vectors:384") as engine:
+        engine.add({**item, "vector": row} for item, row in zip(snippets.documents(data), rows, strict=True))
+        stats = engine.stats()
+    return {
+        "load_s": round(time.perf_counter() - started, 2),
+        "store_mb": round(stats.bytes_store / 1e6),
+        "index_mb": round(stats.bytes_index / 1e6),
+    }
+
+
+def part_open(data: Path, work: Path) -> dict[str, Any]:
+    """Cold open to first answer (the files are in the page cache; the process is new)."""
+    import trivet
+
+    question = snippets.questions(data, 1)[0]
+    vector = np.ones(384, dtype=np.float32)
+    started = time.perf_counter()
+    with trivet.open(work / "hybrid.db") as engine:
+        engine.search(question, k=K, vector=vector)
+        return {"open_and_first_answer_ms": round((time.perf_counter() - started) * 1000, 1)}
+
+
+def part_hybrid(data: Path, work: Path) -> dict[str, Any]:
+    import trivet
+
+    asked = snippets.questions(data, QUESTIONS)
+    vectors = _question_vectors(asked)
+    filters = {"all": None, "half": {"site": "mdn"}, "one_percent": _one_percent(data)}
+    found: dict[str, Any] = {}
+    with trivet.open(work / "hybrid.db") as engine:
+        for name, where in filters.items():
+            found[name] = percentiles(lambda at, w=where: engine.search(asked[at], K, w, vector=vectors[at]), QUESTIONS)
+        for name, weights in (("words_only", {"dense": 0}), ("meaning_only", {"lexical": 0})):
+            found[name] = percentiles(
+                lambda at, w=weights: engine.search(asked[at], K, vector=vectors[at], weights=w), QUESTIONS
+            )
+        stages: dict[str, list[float]] = {}
+        for at in range(QUESTIONS):
+            for stage in engine.search(asked[at], K, vector=vectors[at]).trace:
+                stages.setdefault(stage.name, []).append(stage.ms)
+        found["stages_p50_ms"] = {name: round(float(np.median(taken)), 3) for name, taken in stages.items()}
+        found["rss_mb"] = rss_mb()
+    return found
+
+
+def part_embedded(data: Path, work: Path) -> dict[str, Any]:
+    """A hybrid query that embeds its question: every question is new to the model's cache."""
+    import trivet
+    from trivet.embedders import load_embedder
+
+    embedder = load_embedder("builtin")
+    assert embedder is not None
+    asked = snippets.questions(data, QUESTIONS * 2)
+    embedder.embed_queries(["warm"])
+    with trivet.open(work / "hybrid.db") as engine:
+        fresh = iter(asked)
+
+        def ask(_: int) -> None:
+            question = next(fresh)
+            engine.search(question, K, vector=embedder.embed_queries([question])[0])
+
+        return {**percentiles(ask, QUESTIONS), "rss_mb": rss_mb()}
+
+
+def part_recall(data: Path, work: Path) -> dict[str, Any]:
+    """What share of the exact top 50 does the quantised scan with its rescore return?"""
+    import trivet
+
+    rows = snippets.vectors(data)
+    ids = [item["id"] for item in snippets.documents(data)]
+    vectors = _question_vectors(snippets.questions(data, 100))
+    shares = []
+    with trivet.open(work / "hybrid.db") as engine:
+        for vector in vectors:
+            exact = {ids[at] for at in np.argsort(-(rows @ vector))[:50]}
+            hits = engine.search("", 50, vector=vector, weights={"lexical": 0}, rerankers=[], dense_depth=50)
+            shares.append(len(exact & {hit.id for hit in hits}) / 50)
+    return {"dense_recall_at_50": round(float(np.mean(shares)), 4)}
+
+
+def part_baseline(data: Path, work: Path) -> dict[str, Any]:
+    from baseline import Baseline
+
+    rows = snippets.vectors(data)
+    asked = snippets.questions(data, QUESTIONS)
+    vectors = _question_vectors(asked)
+    base = Baseline(work / "baseline.db", rows)
+    started = time.perf_counter()
+    base.load(snippets.documents(data))
+    found: dict[str, Any] = {"load_s": round(time.perf_counter() - started, 2)}
+    pages = _one_percent(data)["page"]
+    marks = ", ".join("?" * len(pages))
+    filters: dict[str, Any] = {
+        "all": None,
+        "half": ("json_extract(s.meta, '$.site') = ?", ["mdn"]),
+        "one_percent": (f"json_extract(s.meta, '$.page') IN ({marks})", pages),
+    }
+    for name, where in filters.items():
+        few = QUESTIONS if where is None else QUESTIONS // 5  # filtered it takes a tenth of a second each
+        found[name] = percentiles(lambda at, w=where: base.search(asked[at], vectors[at], K, w), few)
+    found["rss_mb"] = rss_mb()
+    return found
+
+
+def _question_vectors(asked: list[str]) -> Any:
+    from trivet.embedders import load_embedder
+
+    embedder = load_embedder("builtin")
+    assert embedder is not None
+    return embedder.embed_queries(asked)
+
+
+def _one_percent(data: Path) -> dict[str, list[str]]:
+    """A filter that allows about one document in a hundred."""
+    pages: dict[str, int] = {}
+    for item in snippets.documents(data):
+        pages[item["meta"]["page"]] = pages.get(item["meta"]["page"], 0) + 1
+    chosen: list[str] = []
+    wanted, total = sum(pages.values()) // 100, 0
+    for at, (page, count) in enumerate(pages.items()):
+        if at % 97 == 0 and total < wanted:
+            chosen.append(page)
+            total += count
+    return {"page": chosen}
+
+
+PARTS = {
+    "start": part_start,
+    "words": part_words,
+    "load": part_load,
+    "open": part_open,
+    "hybrid": part_hybrid,
+    "embedded": part_embedded,
+    "recall": part_recall,
+    "baseline": part_baseline,
+}
+
+
+def _faster(results: dict[str, Any]) -> float:
+    return float(results["baseline"]["all"]["p50_ms"] / results["hybrid"]["all"]["p50_ms"])
+
+
+# what the project promises: (what, where it is in the results, how it compares, limit)
+TARGETS: tuple[tuple[str, Callable[[dict[str, Any]], float], str, float], ...] = (
+    ("hybrid p50, times faster than FTS5 + numpy", _faster, ">=", 10),
+    ("hybrid p95, vector given (ms)", lambda r: r["hybrid"]["all"]["p95_ms"], "<", 30),
+    ("hybrid p95, question embedded (ms)", lambda r: r["embedded"]["p95_ms"], "<", 60),
+    ("indexing by words (s)", lambda r: r["words"]["index_s"], "<", 30),
+    ("resident memory, vector given (MB)", lambda r: r["hybrid"]["rss_mb"], "<", 1000),
+    ("resident memory with the model (MB)", lambda r: r["embedded"]["rss_mb"], "<", 1000),
+    ("import trivet (ms)", lambda r: r["start"]["import_trivet_ms"], "<", 150),
+    ("trivet --help (ms)", lambda r: r["start"]["help_ms"], "<", 400),
+)
+
+
+def machine() -> dict[str, Any]:
+    names = (line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
+    git = partial(subprocess.run, capture_output=True, text=True, cwd=HERE.parent)
+    commit = git(["git", "rev-parse", "--short", "HEAD"]).stdout.strip()
+    dirty = bool(git(["git", "status", "--porcelain", "src", "pyproject.toml"]).stdout)
+    return {
+        "commit": commit + ("+changes" if dirty else ""),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": next(names, "?: ?").split(":")[1].strip(),
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+    }
+
+
+def run(data: Path, work: Path) -> dict[str, Any]:
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    results: dict[str, Any] = {"machine": machine(), "dataset": data.name}
+    for name in PARTS:
+        with console.status(f"{name} …"):
+            command = [sys.executable, str(HERE / "speed.py"), "--part", name, "--data", str(data), "--work", str(work)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        results[name] = json.loads(done.stdout.splitlines()[-1])
+        console.print(f"{name}: {json.dumps(results[name])}", highlight=False)
+    return results
+
+
+def report(results: dict[str, Any]) -> bool:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=f"{results['dataset']}, {results['words']['documents']:,} documents, {results['machine']['cpu']}"
+    )
+    for column, justify in (("what", "left"), ("measured", "right"), ("target", "right"), ("", "left")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    met = True
+    for what, read, compare, limit in TARGETS:
+        value = read(results)
+        good = value >= limit if compare == ">=" else value < limit
+        met &= good
+        table.add_row(what, f"{value:,.1f}", f"{compare} {limit:g}", "[green]met[/]" if good else "[red]missed[/]")
+    Console().print(table)
+    return met
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="a folder with corpus.jsonl.gz, such as docs_snippets")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="where the JSON goes")
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if not (asked.data / "corpus.jsonl.gz").exists():
+        print(
+            f"skipped: there is no {asked.data / 'corpus.jsonl.gz'}; give the folder of the data set with --data",
+            file=sys.stderr,
+        )
+        return 0
+    if asked.part:
+        print(json.dumps(PARTS[asked.part](asked.data, asked.work)))
+        return 0
+    snippets.vectors(asked.data)
+    work = Path(tempfile.mkdtemp(prefix="trivet-bench-"))
+    try:
+        results = run(asked.data, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    target = asked.out / f"speed-{results['machine']['commit']}-{results['dataset']}.json"
+    target.write_text(json.dumps(results, indent=2) + "\n")
+    met = report(results)
+    print(f"written to {target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Which store does this command work on?
+
+Only ``add`` and ``import`` make a store or a collection. Every other command refuses a name that does not exist: a typo in a
+path must not answer from an empty store.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trivet.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+
+
+@contextmanager
+def made(path: Path, collection: str, embedder: str | None) -> Iterator[Engine]:
+    """The collection, made if it is new."""
+    from trivet.engine import open as open_engine
+
+    with open_engine(path, collection, embedder=embedder or None) as engine:
+        yield engine
+
+
+@contextmanager
+def existing(path: Path, collection: str, *, model: bool = False) -> Iterator[Engine]:
+    """The collection as it is. Without ``model`` none is loaded, which is what makes ``get`` and ``stats`` quick."""
+    check(path, collection)
+    from trivet.engine import open as open_engine
+
+    with open_engine(path, collection, embedder=None if model else "none") as engine:
+        yield engine
+
+
+def check(path: Path, collection: str) -> None:
+    """Refuse a store or a collection that is not there, with the way to make it."""
+    place = shlex.quote(str(path))
+    if not path.exists():
+        raise NotFoundError(
+            f"store: there is no file {str(path)!r}; make it with `trivet add -s {place} TEXT` or "
+            f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
+        )
+    from trivet.stores.sqlite.store import SqliteStore
+
+    store = SqliteStore(str(path))
+    try:
+        names = store.names()
+    finally:
+        store.close()
+    if collection not in names:
+        raise NotFoundError(
+            f"collection: {str(path)!r} has no {collection!r}; there are: {', '.join(names) or 'none'}. "
+            f"Make it with `trivet add -s {place} -c {shlex.quote(collection)} TEXT`"
+        )
