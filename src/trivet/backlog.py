@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from trivet.errors import TrivetError
+from trivet.errors import EmbedderError, TrivetError
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.store import Model, Shelf
-    from trivet.types import Embedder
+    from trivet.types import Embedder, Vector
 
 BATCH = 64  # passages embedded and committed together
 TIDY_FROM = 1_000  # passages after which the projections are brought up to date here rather than by the next search
@@ -35,22 +36,50 @@ def embed(
     stop: threading.Event | None = None,
 ) -> int:
     """Give every passage of the collection a vector of this model; returns how many were embedded."""
-    known = shelf.known_vectors(model.mid)
-    for start in range(0, len(known), 1000):
-        shelf.add_vectors(model.mid, known[start : start + 1000])
+    _copy_known(shelf, model)
     total = shelf.unembedded(model.mid)
     done, after = 0, 0
+    seen: set[bytes] = set()  # copies of a text wait for the first one's vector
     while not (stop and stop.is_set()) and (batch := shelf.next_pending(model.mid, after, BATCH)):
-        vectors = embedder.embed_passages([joined(title, text) for _, _, title, text in batch])
-        rows = [(pid, row.astype("<f4").tobytes()) for (pid, *_), row in zip(batch, vectors, strict=True)]
-        shelf.add_vectors(model.mid, rows)
+        first = {}
+        for pid, _, title, text in batch:
+            mark = blake2b(f"{title}\0{text}".encode(), digest_size=16).digest()  # the hash passages are kept under
+            if mark not in seen:
+                seen.add(mark)
+                first[pid] = joined(title, text)
+        if first:
+            vectors = _checked(embedder.embed_passages(list(first.values())), embedder, len(first), model.dim)
+            rows = [(pid, row.astype("<f4").tobytes()) for pid, row in zip(first, vectors, strict=True)]
+            shelf.add_vectors(model.mid, rows)
         after = batch[-1][0]
         done += len(batch)
         if progress:
             progress(done, max(done, total))
+    if len(seen) < done:
+        _copy_known(shelf, model)
     if done > TIDY_FROM:
         shelf.tidy()
     return done
+
+
+def _copy_known(shelf: Shelf, model: Model) -> None:
+    """Give passages the vector that another passage of the same text has already."""
+    known = shelf.known_vectors(model.mid)
+    for start in range(0, len(known), 1000):
+        shelf.add_vectors(model.mid, known[start : start + 1000])
+
+
+def _checked(vectors: Any, embedder: Embedder, count: int, dim: int) -> Vector:
+    """A caller's own embedder may give anything; what is stored is of the model's size, finite and of unit length."""
+    import numpy as np
+
+    rows = np.asarray(vectors, dtype=np.float32)
+    if rows.shape != (count, dim):
+        raise EmbedderError(f"embedder {embedder.spec!r} gave {rows.shape} for {count} texts; expected {(count, dim)}")
+    if not np.isfinite(rows).all():
+        raise EmbedderError(f"embedder {embedder.spec!r} gave a NaN or infinite value: check the model or endpoint")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
 def joined(title: str, text: str) -> str:
@@ -69,8 +98,9 @@ class Backlog:
     def start(self, embedder: Embedder, model: Model) -> None:
         """Work in the background; at once if it slept."""
         with self._guard:
+            self._work = embedder, model  # another process may have changed the model since the last time
             if self._thread is None and not self._stop.is_set():
-                work = threading.Thread(target=self._run, args=(embedder, model), name="trivet-embed", daemon=True)
+                work = threading.Thread(target=self._run, name="trivet-embed", daemon=True)
                 self._thread = work
                 work.start()
             self._wake.set()
@@ -86,10 +116,11 @@ class Backlog:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=60)
 
-    def _run(self, embedder: Embedder, model: Model) -> None:
+    def _run(self) -> None:
         pause = PAUSE
         while not self._stop.is_set():
             self._wake.clear()
+            embedder, model = self._work
             try:
                 self._lock_path.parent.mkdir(parents=True, exist_ok=True)
                 with FileLock(self._lock_path, timeout=0):

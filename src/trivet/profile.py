@@ -26,7 +26,7 @@ MATCHES = ("auto", "all", "any")
 
 MAX_WEIGHT = 5.0  # seed 000's range, 0-5
 MAX_K = 10_000
-_TIMES_K = re.compile(r"[1-9][0-9]{0,2}k")  # "2k": twice the number of hits asked for
+_OF_K = re.compile(r"([1-9][0-9]{0,2})?k(?:\+([1-9][0-9]{0,3}))?")  # of the hits asked for: "2k" twice, "k+10" ten more
 
 Depth = int | str
 
@@ -55,7 +55,7 @@ class Profile:
     fusion: str = "convex"
     normalize: str = "minmax"
     rrf_k: float = 60.0
-    pool: Depth = "2k"
+    pool: Depth = "k+10"
     rerankers: tuple[Step, ...] = ()
     min_relevance: float = 0.0
 
@@ -176,7 +176,11 @@ def _choice(known: Mapping[str, Any] | tuple[str, ...]) -> Callable[[str, Any], 
 
 
 def _resolved(depth: Depth, k: int) -> int:
-    return int(depth[:-1]) * k if isinstance(depth, str) else max(depth, k)
+    if not isinstance(depth, str):
+        return max(depth, k)
+    found = _OF_K.fullmatch(depth)
+    assert found is not None  # checked when the profile was made
+    return int(found[1] or 1) * k + int(found[2] or 0)
 
 
 def _per_leg(
@@ -203,7 +207,7 @@ def _weights(name: str, value: Any) -> dict[str, float]:
 
 def _depth(name: str, value: Any) -> Depth:
     if isinstance(value, str):
-        if not _TIMES_K.fullmatch(value):
+        if not _OF_K.fullmatch(value):
             raise InputError(f"{name}: {value!r} is not a depth; give a whole number or a multiple of k such as '3k'")
         return value
     return _whole(name, value, 1, MAX_K)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, StoreError
+from trivet.profile import Profile
 from trivet.types import Added, Document
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
                 if progress and count % 200 == 0:
                     progress(count, total)
         draft.replace(target)
+    except StoreError:
+        draft.unlink(missing_ok=True)
+        raise
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise StoreError(f"export: cannot write {str(target)!r}: {error.strerror or error}") from error
@@ -84,19 +88,16 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
     return count
 
 
-def read(source: Path) -> Iterator[dict[str, Any]]:
-    """The documents of a JSONL file; a broken line is named by its number."""
+def read(source: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The documents of a JSONL file, each with its line; a broken line is named by its number."""
     try:
         with source.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
                 item = parse_line(line, f"{source.name} line {number}")
-                if "trivet" in item and "text" not in item:
-                    if item["trivet"] != FORMAT:
-                        raise InputError(f"{source.name}: export format {item['trivet']!r}; this trivet reads {FORMAT}")
-                    continue
-                yield item
+                if not is_header(item):
+                    yield number, item
     except OSError as error:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -128,7 +129,15 @@ def header(source: Path) -> dict[str, Any]:
     except UnicodeDecodeError:  # told by ``read``, with its place
         return {}
     item = parse_line(first, f"{source.name} line 1") if first.strip() else {}
-    return item if "trivet" in item and "text" not in item else {}
+    if not is_header(item):
+        return {}
+    if item["trivet"] != FORMAT:
+        raise InputError(f"{source.name}: export format {item['trivet']!r}; this trivet reads {FORMAT}")
+    return item
+
+
+def is_header(item: dict[str, Any]) -> bool:
+    return "trivet" in item and "text" not in item
 
 
 def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
@@ -137,14 +146,22 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
         head = header(source)
     except OSError as error:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
-    if head and not engine.stats().documents:
-        engine.update_settings(Profile.from_json(json.dumps(head.get("settings", {}))))
+    if "settings" in head and not engine.stats().documents:
+        engine.update_settings(Profile.from_json(json.dumps(head["settings"])))
+    line = 0
     keep_vectors = bool(head) and head.get("model") == engine.stats().model
 
     def documents() -> Iterator[dict[str, Any]]:
-        for item in read(source):
+        nonlocal line
+        for number, item in read(source):
+            line = number
             if not keep_vectors and head:
                 item.pop("vector", None)
             yield item
 
-    return engine.add(documents(), progress=progress)
+    try:
+        return engine.add(documents(), progress=progress)
+    except InputError as error:
+        if str(error).startswith(("import:", source.name)):
+            raise
+        raise InputError(f"{source.name} line {line}: {error}") from error

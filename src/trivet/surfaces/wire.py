@@ -1,7 +1,7 @@
 """What does an answer look like outside Python?
 
-The nouns as JSON-ready data, the same for every surface: dataclasses become objects under their own field names, times become
-ISO 8601.
+The nouns as JSON-ready data, the same for every surface: dataclasses become objects under their own field names,
+times become ISO 8601.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def results(found: Results) -> dict[str, Any]:
-    """Everything a search says: the hits with their accounts, what made them, how long it took and what was left out."""
+    """Everything a search says: the hits with their accounts, what made them, the time and what was left out."""
     return {**plain(found), "hits": [hit(item) for item in found.hits], "ms": total_ms(found)}
 
 

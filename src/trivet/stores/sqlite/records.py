@@ -231,8 +231,20 @@ def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Docu
 
 
 def document_of(row: tuple[Any, ...]) -> Document:
-    _, identifier, title, text, kind, meta, importance, *times = row
-    return Document(identifier, text, title, kind, json.loads(meta), importance, *(_time(value) for value in times))
+    _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to = row
+    return Document(
+        identifier,
+        text,
+        title,
+        kind,
+        json.loads(meta),
+        importance,
+        datetime.fromtimestamp(created, UTC),
+        datetime.fromtimestamp(updated, UTC),
+        _time(accessed),
+        _time(valid_from),
+        _time(valid_to),
+    )
 
 
 def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:

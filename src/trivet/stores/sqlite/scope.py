@@ -6,21 +6,24 @@ numbers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 
 class Scope:
-    __slots__ = ("count", "mask")
+    __slots__ = ("count", "lookup", "mask")
 
     def __init__(self, mask: npt.NDArray[np.bool_]) -> None:
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
+        self.lookup: Any = None  # what an index made of it, to be used again
 
     def __contains__(self, did: int) -> bool:
         return did < len(self.mask) and bool(self.mask[did])
 
-    def keys(self) -> list[int]:
+    def dids(self) -> list[int]:
         return [int(did) for did in np.flatnonzero(self.mask)]
 
     def rows(self, dids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

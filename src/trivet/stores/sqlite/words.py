@@ -34,7 +34,9 @@ MANY = (
     5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
 )
 BATCH = 2_000  # passages read from the truth at a time
-FEW_ALLOWED = 256  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
+FEW_ALLOWED = (
+    1_024  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
+)
 AND_TERMS = 8  # a longer question never has all its words in enough passages: asking would only cost time
 MAX_TERMS = 64  # of a long query the rarest terms are kept: the rest cost time and rank next to nothing
 
@@ -226,7 +228,8 @@ class TermIndex:
             return _best(disk, fresh, depth, scope)
 
         every = {*singles, *(term for term in query.required if term in idfs)}
-        if match == "all" or (match == "auto" and 1 < len(query.required) <= AND_TERMS):
+        starved = scope is not None and scope.count <= FEW_ALLOWED  # hardly ever are all words in enough of so few
+        if match == "all" or (match == "auto" and 1 < len(query.required) <= AND_TERMS and not starved):
             found = ask(every)
             if match == "all" or len(found) >= depth:
                 return found, ceiling, (*notes, "all words")
@@ -281,10 +284,9 @@ class TermIndex:
         limit = depth + depth // 2 + 16
         if scope is not None:
             if scope.count <= FEW_ALLOWED:
-                schema, should = self._index.schema, tantivy.Occur.Should
-                one = [(should, tantivy.Query.term_query(schema, "did", did, "basic")) for did in scope.keys()]
-                only = tantivy.Query.const_score_query(tantivy.Query.boolean_query(one), 0.0)
-                query = tantivy.Query.boolean_query([(tantivy.Occur.Must, query), (tantivy.Occur.Must, only)])
+                query = tantivy.Query.boolean_query(
+                    [(tantivy.Occur.Must, query), (tantivy.Occur.Must, self._only(scope))]
+                )
             else:
                 limit = int(limit * 1.5 * self._documents(searcher) / scope.count)
         while True:
@@ -293,6 +295,14 @@ class TermIndex:
             if len(found) >= depth or len(hits) < limit:
                 return found
             limit *= 8
+
+    def _only(self, scope: Scope) -> Any:
+        """The scope as a part of the query that changes no score; kept, for a conversation asks within the same one."""
+        if scope.lookup is None:
+            schema, should = self._index.schema, tantivy.Occur.Should
+            ones = [(should, tantivy.Query.term_query(schema, "did", did, "basic")) for did in scope.dids()]
+            scope.lookup = tantivy.Query.const_score_query(tantivy.Query.boolean_query(ones), 0.0)
+        return scope.lookup
 
     def _sift(
         self, searcher: Any, hits: list[Any], scope: Scope | None, removed: Collection[int], per_document: bool

@@ -25,7 +25,7 @@ def of(hit: Hit, screen: Screen) -> RenderableType:
     table = _table("leg", "rank", "raw", "normalised", "weight", "share", bar=screen.terminal)
     full = bars.longest([hit.contributions])
     for one in hit.contributions:
-        numbers = (f"{one.rank}", f"{one.raw:.3f}", f"{one.normalised:.3f}", f"{one.weight:g}", f"{one.share:.4f}")
+        numbers = (f"{one.rank}", f"{one.raw:.3f}", f"{one.normalised:.3f}", f"{one.weight:.3g}", f"{one.share:.4f}")
         row: list[RenderableType] = [_leg(one.leg, screen), *numbers]
         if screen.terminal:
             row.append(bars.single(one.leg, one.share / full if full > 0 else 0.0, BAR, screen.colour))
@@ -70,7 +70,13 @@ def verdict(found: Explanation, screen: Screen) -> RenderableType:
     table = _table("leg", "weight", "rank", "score", "strength", bar=screen.terminal)
     table.add_column("", style="dim")
     for one in found.verdicts:
-        row: list[RenderableType] = [_leg(one.leg, screen), f"{one.weight:g}", _rank(one), _score(one), f"{one.strength:.3f}"]
+        row: list[RenderableType] = [
+            _leg(one.leg, screen),
+            f"{one.weight:g}",
+            _rank(one),
+            _score(one),
+            f"{one.strength:.3f}",
+        ]
         if screen.terminal:
             row.append(bars.single(one.leg, one.strength, BAR, screen.colour))
         table.add_row(*row, one.note)

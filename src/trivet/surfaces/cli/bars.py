@@ -1,7 +1,7 @@
 """How much did each leg give, at a glance?
 
-A stacked bar in eighths of a cell: a block of the left colour on the right one's background draws a border inside a cell.
-Without colour the legs are told apart by shade.
+A stacked bar in eighths of a cell: a block of the left colour on the right one's background draws a border inside a
+cell. Without colour the legs are told apart by shade.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import typer
 
 from trivet.errors import InputError, NotFoundError
 from trivet.surfaces.cli import flags, opening, options, screen
+from trivet.surfaces.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
@@ -16,14 +17,19 @@ if TYPE_CHECKING:
 
 
 def add(
-    text: Annotated[str | None, typer.Argument(help="What to remember; `-` or nothing reads it from a pipe.", show_default=False)] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its name; an existing one is replaced. [default: made up]", show_default=False)] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="A short name for people.", show_default=False)] = None,
-    kind: Annotated[str | None, typer.Option("--kind", metavar="NAME", help="note, episode, decision… [default: note]", show_default=False)] = None,
-    meta: Annotated[list[str] | None, typer.Option("--meta", "-m", metavar="KEY=VALUE", help="A field to filter by. Repeat for more; a key again makes a list.", show_default=False)] = None,
-    importance: Annotated[float | None, typer.Option("--importance", metavar="0–1", help="How much it matters. [default: 0.5]", show_default=False)] = None,
-    created: Annotated[str | None, typer.Option("--created", metavar="TIME", help="ISO 8601, such as 2026-03-01T09:30Z. [default: now]", show_default=False)] = None,
-    link: Annotated[list[str] | None, typer.Option("--link", metavar="ID[:TYPE]", help="Connect it to a document. Repeat for more.", show_default=False)] = None,
+    text: Annotated[str | None, argument("TEXT", "What to remember; `-` or nothing reads it from a pipe.")] = None,
+    id: Annotated[str | None, option("--id", "ID", "Its name; an existing one is replaced. Else made up.")] = None,
+    title: Annotated[str | None, option("--title", "TEXT", "A short name for people.")] = None,
+    kind: Annotated[str | None, option("--kind", "NAME", "note (the default), episode, decision…")] = None,
+    meta: Annotated[
+        list[str] | None,
+        option("--meta -m", "KEY=VALUE", "A field to filter by. Repeat for more; a key again makes a list."),
+    ] = None,
+    importance: Annotated[float | None, option("--importance", "0–1", "How much it matters; 0.5 if not said.")] = None,
+    created: Annotated[str | None, option("--created", "TIME", "ISO 8601: 2026-03-01T09:30Z. Now if not said.")] = None,
+    link: Annotated[
+        list[str] | None, option("--link", "ID:TYPE", "Connect it, as see-also if no type is said.")
+    ] = None,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
@@ -58,7 +64,7 @@ def _became(added: Added) -> str:
 
 
 def get(
-    id: Annotated[str, typer.Argument(help="The document's id.", show_default=False)],
+    id: Annotated[str, argument("ID", "The document's id.")],
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     json: options.Json = False,
@@ -116,9 +122,9 @@ def _value(said: Any) -> str:
 
 
 def delete(
-    ids: Annotated[list[str] | None, typer.Argument(help="The documents' ids.", show_default=False)] = None,
+    ids: Annotated[list[str] | None, argument("IDS…", "The documents' ids.")] = None,
     where: options.Where = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting by filter.")] = False,
+    yes: Annotated[bool, flag("--yes -y", "Do not ask before deleting by filter.")] = False,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     json: options.Json = False,
@@ -151,12 +157,14 @@ def _delete_matching(engine: Engine, where: list[str], yes: bool) -> int:
 
 
 def link(
-    source: Annotated[str | None, typer.Argument(help="From this document…", show_default=False)] = None,
-    target: Annotated[str | None, typer.Argument(help="…to this one.", show_default=False)] = None,
-    type: Annotated[str, typer.Option("--type", "-t", metavar="NAME", help="supersedes, resolved-by, part-of, see-also…")] = "see-also",
-    weight: Annotated[float, typer.Option("--weight", metavar="N", help="How strong, from 0 up.")] = 1.0,
-    list_: Annotated[str | None, typer.Option("--list", "-l", metavar="ID", help="Show the links from and to a document instead.", show_default=False)] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Take the link away instead.")] = False,
+    source: Annotated[str | None, argument("SOURCE", "From this document…")] = None,
+    target: Annotated[str | None, argument("TARGET", "…to this one.")] = None,
+    type: Annotated[
+        str, option("--type -t", "NAME", "supersedes, resolved-by, part-of, see-also…", default=True)
+    ] = "see-also",
+    weight: Annotated[float, option("--weight", "N", "How strong, from 0 up.", default=True)] = 1.0,
+    list_: Annotated[str | None, option("--list -l", "ID", "Show the links from and to a document instead.")] = None,
+    remove: Annotated[bool, flag("--remove", "Take the link away instead.")] = False,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     json: options.Json = False,
@@ -187,6 +195,9 @@ def _show_links(links: list[Link], json: bool, one: bool) -> None:
         screen.print_json((found[0] if found else {"removed": 1}) if one else found)
         return
     for item in links:
-        print(screen.clean(f"{item.source} —{item.type}→ {item.target}") + (f"  {item.weight:g}" if item.weight != 1 else ""))
+        print(
+            screen.clean(f"{item.source} —{item.type}→ {item.target}")
+            + (f"  {item.weight:g}" if item.weight != 1 else "")
+        )
     if not links:
         print("removed" if one else "no links")

@@ -1,7 +1,7 @@
 """What does a failure look like?
 
-One line on stderr and an exit code: 1 the thing asked for failed, 2 the call was wrong, 130 Ctrl-C. Never a traceback, unless
-TRIVET_DEBUG asks for it.
+One line on stderr and an exit code: 1 the thing asked for failed, 2 the call was wrong, 130 Ctrl-C. Never a
+traceback, unless TRIVET_DEBUG asks for it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from trivet.surfaces.cli.screen import say
 
 INTERRUPTED = 130
 
+
+class Interrupted(Exception):  # noqa: N818 - not an error: the user wanted it
+    """Ctrl-C, with what it leaves behind."""
+
+
 # typer has its own copy of click from 0.20 on; the base of its errors is found from one that both have
 _UsageError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
@@ -26,8 +31,8 @@ def told(error: BaseException) -> int:
         traceback.print_exception(error)
     if isinstance(error, TrivetError):
         return _line(str(error), exit_code(error))
-    if isinstance(error, KeyboardInterrupt):
-        return _line("interrupted", INTERRUPTED)
+    if isinstance(error, KeyboardInterrupt | Interrupted):
+        return _line(f"interrupted{error}", INTERRUPTED)
     if isinstance(error, typer.Abort):
         return _line("stopped, nothing was changed", 1)
     if isinstance(error, _UsageError):

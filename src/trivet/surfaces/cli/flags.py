@@ -1,7 +1,7 @@
 """What did the flags say?
 
-``key=value`` pairs become metadata or profile settings. A value is read as JSON where it is JSON (2, true, ["a"]) and as text
-otherwise; the profile's own checks then name what is wrong.
+``key=value`` pairs become metadata or profile settings. A value is read as JSON where it is JSON (2, true, ["a"])
+and as text otherwise; the profile's own checks then name what is wrong.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def link(item: str) -> dict[str, str]:
 
 
 def changes(settings: Iterable[str] = (), weights: Iterable[str] = (), **given: Any) -> dict[str, Any]:
-    """The profile's fields to change; ``weights.dense=2`` goes into a mapping, a flag that was not given is left out."""
+    """The profile's fields to change; ``weights.dense=2`` goes into a mapping, a flag not given is left out."""
     found = {name: said for name, said in given.items() if said is not None}
     for item in weights:
         leg, said = pair(item, "--weight", "dense=1.5")

@@ -1,7 +1,7 @@
 """Which words of this text were asked for, and which part of it should be shown?
 
-Best effort, for eyes only: the collection's own analyser says whether a word of the text shares a term with the question;
-where the trigram leg took part, a word that is spelt alike counts too.
+Best effort, for eyes only: the collection's own analyser says whether a word of the text shares a term with the
+question; where the trigram leg took part, a word that is spelt alike counts too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ MARK = "bold #ffd75f"
 ALIKE = 0.5  # pg_trgm similarity of two words from which one reads as a misspelling of the other
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\u0e01-\u0e4e"
 _WORD = re.compile(rf"(?P<run>[{_UNSPACED}]+)|\d+(?:\.\d+)+|[^\W{_UNSPACED}]+")
+_LAYOUT = re.compile(r"^(?:#{1,6} +|(?:```|~~~)\w*$)", re.MULTILINE)  # Markdown that only takes room in a snippet
+_BREAKABLE = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+|\s+")
 
 Span = tuple[int, int, str]  # start, end, the term it stands for
 
@@ -56,7 +58,7 @@ class Marker:
 
     def snippet(self, text: str, cells: int, title: str = "") -> Text:
         """The part of a text, ``cells`` wide at most, that holds most of the question's words."""
-        text = " ".join(clean(_without(text, title)).split())
+        text = " ".join(clean(_LAYOUT.sub("", _without(text, title))).split())
         spans = self.spans(text)
         room = cells if len(text) == 0 else int(cells * len(text) / max(1, cell_len(text)))
         start = 0 if len(text) <= room else _best_start(text, spans, room)
@@ -69,6 +71,25 @@ class Marker:
         return snippet
 
 
+def wrapped(text: Text, width: int, most: int) -> Text:
+    """At most ``most`` lines of ``width`` cells; unlike rich, a line ends between any two characters of Chinese."""
+    lines: list[Text] = []
+    start = end = room = 0
+    for piece in _BREAKABLE.finditer(text.plain):
+        size = cell_len(piece[0])
+        if room + size > width and not piece[0].isspace():
+            lines.append(text[start:end])
+            start, room = piece.start(), 0
+        end, room = piece.end(), room + size
+    lines.append(text[start:end])
+    for line in lines:
+        line.rstrip()
+    if len(lines) > most:
+        lines[most - 1].truncate(width - 1)
+        lines[most - 1].append("…")
+    return Text("\n", overflow="fold").join(lines[:most])
+
+
 def _without(text: str, title: str) -> str:
     """A Markdown file starts with its title, which is shown above already."""
     first, _, rest = text.lstrip().partition("\n")
@@ -77,11 +98,13 @@ def _without(text: str, title: str) -> str:
 
 def _best_start(text: str, spans: list[Span], room: int) -> int:
     """Where the window with most different words begins, moved back to the start of its sentence if that is near."""
+    last = len(text) - room  # a later window would not be full
     best, most = 0, 0
     for begin, _, _ in spans:
         distinct = len({term for start, end, term in spans if begin <= start and end <= begin + room * 3 // 4})
         if distinct > most:
             best, most = begin, distinct
+    best = min(best, last)
     if best < room * 3 // 4 and most == len({term for _, end, term in spans if end <= room}):
         return 0
     sentence = max(text.rfind(stop, max(0, best - room // 4), best) for stop in (". ", "! ", "? ", "。", ": "))

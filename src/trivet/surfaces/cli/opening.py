@@ -1,7 +1,7 @@
 """Which store does this command work on?
 
-Only ``add`` and ``import`` make a store or a collection. Every other command refuses a name that does not exist: a typo in a
-path must not answer from an empty store.
+Only ``add`` and ``import`` make a store or a collection. Every other command refuses a name that does not exist: a
+typo in a path must not answer from an empty store.
 """
 
 from __future__ import annotations

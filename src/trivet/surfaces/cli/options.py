@@ -1,9 +1,9 @@
-"""Which options do all commands have in common?"""
+"""Which options do all commands have in common, and how is one written?"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,40 +12,44 @@ DEFAULT_COLLECTION = "default"
 
 _PLACE = "Where"
 
-Store = Annotated[
-    Path,
-    typer.Option("--store", "-s", envvar="TRIVET_STORE", metavar="PATH", help="The store's file.", rich_help_panel=_PLACE),
-]
+
+def option(
+    names: str, metavar: str, help: str, panel: str | None = None, default: bool = False, env: str | None = None
+) -> Any:
+    """An option with a value; its default is shown only where it tells something."""
+    return typer.Option(
+        *names.split(), metavar=metavar, help=help, rich_help_panel=panel, show_default=default, envvar=env
+    )
+
+
+def flag(names: str, help: str) -> Any:
+    return typer.Option(*names.split(), metavar="", help=help)  # else typer writes <bool> behind it
+
+
+def argument(metavar: str, help: str) -> Any:
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+Store = Annotated[Path, option("--store -s", "PATH", "The store's file.", _PLACE, default=True, env="TRIVET_STORE")]
 Collection = Annotated[
-    str,
-    typer.Option(
-        "--collection",
-        "-c",
-        envvar="TRIVET_COLLECTION",
-        metavar="NAME",
-        help="The collection in it.",
-        rich_help_panel=_PLACE,
-    ),
+    str, option("--collection -c", "NAME", "The collection in it.", _PLACE, default=True, env="TRIVET_COLLECTION")
 ]
 Embedder = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--embedder",
-        envvar="TRIVET_EMBEDDER",
-        metavar="SPEC",
-        help="The model of a new collection: builtin, none, folder:PATH, http://HOST/v1#MODEL… [default: builtin]",
-        rich_help_panel=_PLACE,
-        show_default=False,
+        "SPEC",
+        "The model of a new collection: builtin (the default), none, folder:PATH, http://HOST/v1#MODEL…",
+        _PLACE,
+        env="TRIVET_EMBEDDER",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout, for programs.")]
+Json = Annotated[bool, flag("--json", "One JSON value on stdout, for programs.")]
 Where = Annotated[
     list[str] | None,
-    typer.Option(
-        "--where",
-        "-w",
-        metavar="FILTER",
-        help="kind=note, year>=2020, tags=a,b (any of), author!=sam, due=* (has one), or JSON. Repeat: all must hold.",
-        show_default=False,
+    option(
+        "--where -w",
+        "FILTER",
+        "kind=note, year>=2020, tags=a,b (any of), author!=sam, due=* (has one), or JSON. Repeat: all must hold.",
     ),
 ]

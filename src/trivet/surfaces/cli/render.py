@@ -1,7 +1,8 @@
 """How does an answer look?
 
-One hit is a line with its rank, its relevance, a bar of what each leg gave and its name, and the words that answer below.
-Below the hits: the profile that made them, the time, and what was left out. The account of a hit is in ``account.py``.
+One hit is a line with its rank, its relevance, a bar of what each leg gave and its name, and the words that answer
+below. Below the hits: the profile that made them, the time, and what was left out. The account of a hit is in
+``account.py``.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from rich.text import Text
 
 from trivet.surfaces import wire
 from trivet.surfaces.cli import account, bars
-from trivet.surfaces.cli.marks import Marker
+from trivet.surfaces.cli.marks import Marker, wrapped
 from trivet.surfaces.cli.screen import Screen, clean
 
 if TYPE_CHECKING:
     from trivet.types import Hit, Results
 
-BAR = 12  # cells
-INDENT = 3 + 6 + BAR + 3  # what stands before a title
+BAR, GAP = 12, 2  # cells
 SNIPPET_LINES = 2
 PIPED_SNIPPET = 200  # characters, where there is no width to fill
 
@@ -33,27 +33,30 @@ def results(found: Results, screen: Screen, language: str = "en", explain: bool 
     parts: list[RenderableType] = []
     if found.hits:
         marker = Marker(found.query, language, alike=_took_part(found, "trigram"))
-        parts.append(hits(found.hits, marker, screen, explain))
+        parts.append(hits(found.hits, marker, screen, len(found) if explain else 0))
     else:
         parts.append(Text("no answer", style="bold"))
     if explain:
-        parts += [Text(), account.stages(found, screen)]
+        parts.append(account.stages(found, screen))
     return Group(*parts, Text(), footer(found, screen))
 
 
-def hits(found: Sequence[Hit], marker: Marker, screen: Screen, explain: bool = False) -> RenderableType:
+def hits(found: Sequence[Hit], marker: Marker, screen: Screen, explain: int = 0) -> RenderableType:
+    """The list; the first ``explain`` of it with their accounts."""
     full = bars.longest(hit.contributions for hit in found)
-    grid = Table.grid(padding=(0, 2 if screen.terminal else 1, 0, 0))
-    grid.add_column(justify="right", style="dim", no_wrap=True)
+    ranks = len(str(found[-1].rank))
+    room = screen.width - (ranks + GAP + len("0.00") + GAP + BAR + GAP)
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    grid.add_column(justify="right", style="dim", no_wrap=True, width=ranks)
     grid.add_column(no_wrap=True)
     if screen.terminal:
         grid.add_column(no_wrap=True, width=BAR)
-    grid.add_column(ratio=1 if screen.terminal else None)
-    for hit in found:
+    grid.add_column(overflow="fold")
+    for at, hit in enumerate(found):
         cells: list[RenderableType] = [str(hit.rank), relevance(hit.relevance)]
         if screen.terminal:
             cells.append(bars.stacked(hit.contributions, full, BAR, screen.colour))
-        grid.add_row(*cells, _body(hit, marker, screen, explain))
+        grid.add_row(*cells, _body(hit, marker, screen, room, explain > at))
     return grid
 
 
@@ -63,10 +66,10 @@ def relevance(value: float) -> Text:
     return Text(f"{value:.2f}", style=style)
 
 
-def _body(hit: Hit, marker: Marker, screen: Screen, explain: bool) -> RenderableType:
-    room = (screen.width - INDENT) * SNIPPET_LINES - 8 if screen.terminal else PIPED_SNIPPET
-    text = marker.snippet(hit.text, max(40, room), hit.document.title)
-    parts: list[RenderableType] = [heading(hit, marker, screen), text]
+def _body(hit: Hit, marker: Marker, screen: Screen, room: int, explain: bool) -> RenderableType:
+    cells = room * SNIPPET_LINES if screen.terminal else PIPED_SNIPPET
+    text = marker.snippet(hit.text, max(40, cells), hit.document.title)
+    parts: list[RenderableType] = [heading(hit, marker, screen), wrapped(text, room, SNIPPET_LINES)]
     if explain:
         parts.append(Padding(account.of(hit, screen), (0, 0, 1, 0)))
     return Group(*parts)

@@ -1,7 +1,7 @@
 """What can be shown here?
 
-A terminal gets colour, bars and its own width; a pipe gets plain lines that are never wrapped. Answers go to stdout, everything
-about them (progress, warnings) to stderr.
+A terminal gets colour, bars and its own width; a pipe gets plain lines that are never wrapped. Answers go to
+stdout, everything about them (progress, warnings) to stderr.
 """
 
 from __future__ import annotations
@@ -94,12 +94,6 @@ def progress(what: str, unit: str) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    with bar(stderr().console, what, unit) as report:
-        yield report
-
-
-@contextmanager
-def bar(console: Console, what: str, unit: str) -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -109,6 +103,6 @@ def bar(console: Console, what: str, unit: str) -> Iterator[Progress]:
         TextColumn(unit, style="dim"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as shown:
+    with Progress(*columns, console=stderr().console, transient=True) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total or None)

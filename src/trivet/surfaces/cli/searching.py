@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from trivet.surfaces.cli import flags, opening, options, screen
+from trivet.surfaces.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
@@ -15,33 +14,48 @@ if TYPE_CHECKING:
 _KNOBS = "How to rank (this question only; `trivet settings` changes it for good)"
 
 
-def _knob(*names: str, help: str, metavar: str) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=_KNOBS, show_default=False)
-
-
 def search(
-    query: Annotated[str, typer.Argument(help="The question, in any words. Nothing in it is syntax but \"a phrase\".")],
-    k: Annotated[int | None, typer.Option("-k", metavar="N", help="How many hits. [default: the settings']", show_default=False)] = None,
-    offset: Annotated[int, typer.Option("--offset", metavar="N", help="Leave out the first N hits: the next page.")] = 0,
+    query: Annotated[str, argument("QUERY", 'The question, in any words. Nothing in it is syntax but "a phrase".')],
+    k: Annotated[int | None, option("-k", "N", "How many hits; else as the settings say.")] = None,
+    offset: Annotated[int, option("--offset", "N", "Leave out the first N hits: the next page.")] = 0,
     where: options.Where = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", metavar="ID", help="Not this document. Repeat for more.", show_default=False)] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Every number behind every hit, and what each stage took.")] = False,
-    explain_id: Annotated[str | None, typer.Option("--explain-id", metavar="ID", help="Why is this document found, or why not?", show_default=False)] = None,
-    profile: Annotated[str | None, _knob("--profile", "-p", metavar="NAME|FILE", help="A shipped profile (`trivet profiles`) or a .toml/.json file.")] = None,
-    alpha: Annotated[float | None, _knob("--alpha", metavar="0–1", help="0: words alone, 1: meaning alone.")] = None,
-    weight: Annotated[list[str] | None, _knob("--weight", metavar="LEG=N", help="One leg's weight; 0 turns it off. Repeat for more.")] = None,
-    fusion: Annotated[str | None, _knob("--fusion", metavar="NAME", help="rrf, convex, comb_sum, comb_mnz, isr.")] = None,
-    rrf_k: Annotated[float | None, _knob("--rrf-k", metavar="N", help="RRF's constant.")] = None,
-    normalize: Annotated[str | None, _knob("--normalize", metavar="NAME", help="How scores are made comparable: minmax, …")] = None,
-    min_relevance: Annotated[float | None, _knob("--min-relevance", metavar="0–1", help="Weaker hits are no answer.")] = None,
-    set_: Annotated[list[str] | None, _knob("--set", metavar="NAME=VALUE", help="Any other setting: depths.dense=200, rerankers=exact,dedup.")] = None,
+    exclude: Annotated[list[str] | None, option("--exclude", "ID", "Not this document. Repeat for more.")] = None,
+    explain: Annotated[bool, flag("--explain", "Every number behind every hit, and what each stage took.")] = False,
+    explain_id: Annotated[str | None, option("--explain-id", "ID", "Why is this document found, or why not?")] = None,
+    profile: Annotated[
+        str | None, option("--profile -p", "NAME|FILE", "One of `trivet profiles` or a .toml/.json file.", _KNOBS)
+    ] = None,
+    alpha: Annotated[float | None, option("--alpha", "0–1", "0: words alone, 1: meaning alone.", _KNOBS)] = None,
+    weight: Annotated[
+        list[str] | None, option("--weight", "LEG=N", "One leg's weight; 0 turns it off. Repeat for more.", _KNOBS)
+    ] = None,
+    fusion: Annotated[str | None, option("--fusion", "NAME", "convex, rrf, comb_sum, comb_mnz, isr.", _KNOBS)] = None,
+    rrf_k: Annotated[float | None, option("--rrf-k", "N", "RRF's constant.", _KNOBS)] = None,
+    normalize: Annotated[
+        str | None,
+        option("--normalize", "NAME", "Of the legs' scores: minmax, tm2c2, zscore, dbsf, max, none.", _KNOBS),
+    ] = None,
+    min_relevance: Annotated[
+        float | None, option("--min-relevance", "0–1", "A weaker hit is no answer.", _KNOBS)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        option("--set", "NAME=VALUE", "Any other setting: depths.dense=200, rerankers=exact,dedup.", _KNOBS),
+    ] = None,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     json: options.Json = False,
 ) -> None:
     """Ask a question: the best hits by words and by meaning, each with what each leg gave."""
     asked = flags.changes(
-        set_ or (), weight or (), k=k, alpha=alpha, fusion=fusion, rrf_k=rrf_k, normalize=normalize, min_relevance=min_relevance
+        set_ or (),
+        weight or (),
+        k=k,
+        alpha=alpha,
+        fusion=fusion,
+        rrf_k=rrf_k,
+        normalize=normalize,
+        min_relevance=min_relevance,
     )
     start = flags.profile(profile)
     with opening.existing(store, collection, model=True) as engine:
@@ -67,9 +81,7 @@ def _answer(
     place.show(render.results(found, place, engine.stats().language, explain))
 
 
-def _explain(
-    engine: Engine, query: str, id: str, where: Any, profile: Profile, exclude: list[str], json: bool
-) -> None:
+def _explain(engine: Engine, query: str, id: str, where: Any, profile: Profile, exclude: list[str], json: bool) -> None:
     found = engine.explain(query, id, where=where, profile=profile, exclude=exclude)
     if json:
         from trivet.surfaces import wire

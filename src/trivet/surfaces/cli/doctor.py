@@ -1,0 +1,139 @@
+"""Is everything sound, and if not, which command mends it? (``trivet doctor``)"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from trivet.errors import EmbedderError, TrivetError
+from trivet.surfaces.cli import opening, options, screen
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+
+PACKAGES = ("trivet", "numpy", "tantivy", "faiss-cpu", "onnxruntime", "tokenizers", "PyStemmer", "typer", "rich")
+PATIENCE = 3.0  # seconds that waiting passages get, before they are reported
+PROBE = "is anybody there"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    ok: bool
+    said: str
+    mend: str = ""  # the command that mends it
+
+
+def doctor(
+    store: options.Store = options.DEFAULT_STORE,
+    collection: options.Collection = options.DEFAULT_COLLECTION,
+    json: options.Json = False,
+) -> None:
+    """Check the environment, the store, its indexes and its model; exit 1 if something is wrong."""
+    checks = [*environment(), *_checked(store, collection)]
+    if json:
+        from trivet.surfaces import wire
+
+        screen.print_json({"ok": all(check.ok for check in checks), "checks": wire.plain(checks)})
+    else:
+        screen.stdout().show(_table(checks))
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+def environment() -> Iterator[Check]:
+    yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Check("sqlite", True, sqlite3.sqlite_version)
+    for name in PACKAGES:
+        try:
+            yield Check(name, True, version(name))
+        except PackageNotFoundError:
+            yield Check(name, False, "is not installed", f"pip install {name}")
+
+
+def _checked(store: Path, collection: str) -> Iterator[Check]:
+    place = f"-s {shlex.quote(str(store))} -c {shlex.quote(collection)}"
+    try:
+        with opening.existing(store, collection, model=True) as engine:
+            yield Check("store", True, f"{engine.path} ({engine.name})")
+            yield from _verified(engine, place)
+            yield from _index(engine)
+            yield from _model(engine, place)
+    except TrivetError as error:
+        mend = "" if store.exists() else f"trivet import {place} FOLDER"
+        yield Check("store", False, str(error), mend)
+
+
+def _verified(engine: Engine, place: str) -> Iterator[Check]:
+    report = engine.verify()
+    for problem in report.problems:
+        # counts and indexes come right from the rows; a damaged file does not
+        derived = problem.startswith(("words:", "meaning:"))
+        mend = (
+            f"trivet rebuild {place}"
+            if derived
+            else f"trivet export {place} rescued.jsonl, then import it into a new store"
+        )
+        yield Check("verify", False, problem, mend)
+    if report.ok:
+        yield Check("verify", True, ", ".join(f"{count:,} {name}" for name, count in report.checked.items()))
+
+
+def _index(engine: Engine) -> Iterator[Check]:
+    from trivet.surfaces.cli.care import size
+
+    folder = Path(f"{engine.path}.index")
+    state = size(engine.stats().bytes_index) if folder.is_dir() else "not built yet, the next search does it"
+    yield Check("index", True, f"{folder} ({state})")
+
+
+def _model(engine: Engine, place: str) -> Iterator[Check]:
+    """Does it load, does it answer, and has it done its work?"""
+    found = engine.stats()
+    if found.model is None:
+        yield Check("model", True, "none: found by words alone")
+        return
+    try:
+        engine.wait(timeout=PATIENCE)
+        trouble = ""
+    except EmbedderError as error:
+        trouble = str(error)
+    answer = engine.search(PROBE, k=1, profile=engine.settings, weights={"lexical": 0.0, "trigram": 0.0, "dense": 1.0})
+    lost = [item.reason for item in answer.degraded if item.part == "dense" and "not embedded" not in item.reason]
+    asked = next((stage.ms for stage in answer.trace if stage.name == "dense"), 0.0)
+    if lost and not found.model.startswith("vectors"):
+        yield Check("model", False, f"{found.model}: {lost[0]}", f"trivet reembed {place} --embedder SPEC")
+    else:
+        yield Check("model", True, f"{found.model} answers ({asked:.0f} ms)")
+    left = engine.stats().pending
+    yield Check(
+        "embedded",
+        not left,
+        trouble or (f"{left:,} passages wait" if left else f"{found.passages:,} passages, none wait"),
+        f"trivet reembed {place}" if left else "",
+    )
+
+
+def _table(checks: list[Check]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        grid.add_column(no_wrap=True)
+    grid.add_column()
+    for check in checks:
+        mark = Text("ok", style="green") if check.ok else Text("NO", style="bold red")
+        said = Text(screen.clean(check.said), style="" if check.ok else "red")
+        if check.mend:
+            said.append("\n→ ", style="dim").append(check.mend, style="bold")
+        grid.add_row(mark, check.name, said)
+    return grid

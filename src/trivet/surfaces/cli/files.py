@@ -1,0 +1,185 @@
+"""Which files does an import read, and what document is a file?
+
+A folder gives every text file that git would keep; a hidden, binary or huge one is left out with the reason. A
+document's id is its path below the folder named, so that importing again finds the same documents.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trivet.surfaces.cli.ignoring import Ignore
+
+MAX_BYTES = 10_000_000  # a larger file is a log or a dump, not something a person wrote
+SNIFFED = 8_192  # bytes that are looked at for a NUL, as git does
+
+JSONL = frozenset({".jsonl", ".ndjson"})
+
+#: What a file's extension says: its kind, and the language of code.
+KINDS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys((".md", ".markdown", ".mdx"), ("markdown", "")),
+    **dict.fromkeys((".txt", ".text", ".rst", ".adoc", ".org", ".tex", ".log"), ("text", "")),
+    **dict.fromkeys((".html", ".htm", ".xml"), ("markup", "")),
+    **dict.fromkeys((".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".csv", ".tsv", ".env"), ("data", "")),
+    **{
+        extension: ("code", language)
+        for language, extensions in {
+            "python": ".py .pyi",
+            "javascript": ".js .mjs .cjs .jsx",
+            "typescript": ".ts .tsx .mts",
+            "rust": ".rs",
+            "go": ".go",
+            "c": ".c .h",
+            "c++": ".cc .cpp .cxx .hpp .hh",
+            "c#": ".cs",
+            "java": ".java",
+            "kotlin": ".kt .kts",
+            "swift": ".swift",
+            "scala": ".scala",
+            "ruby": ".rb",
+            "php": ".php",
+            "perl": ".pl .pm",
+            "lua": ".lua",
+            "r": ".r",
+            "julia": ".jl",
+            "haskell": ".hs",
+            "elixir": ".ex .exs",
+            "erlang": ".erl",
+            "clojure": ".clj",
+            "ocaml": ".ml .mli",
+            "zig": ".zig",
+            "dart": ".dart",
+            "shell": ".sh .bash .zsh .fish",
+            "powershell": ".ps1",
+            "sql": ".sql",
+            "css": ".css .scss .sass .less",
+            "vue": ".vue",
+            "svelte": ".svelte",
+            "protobuf": ".proto",
+            "terraform": ".tf",
+            "nix": ".nix",
+        }.items()
+        for extension in extensions.split()
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file to read, and the id its document will have."""
+
+    path: Path
+    id: str
+
+    def stamp(self) -> tuple[int, datetime | None]:
+        """Size and time of change: while both stay, the content is taken to be the same."""
+        stat = self.path.stat()
+        try:
+            return stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC)
+        except (OverflowError, ValueError, OSError):  # a clock before 1 or after 9999
+            return stat.st_size, None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    path: str
+    reason: str
+
+
+def below(root: Path, *, ignore: bool = True, own: Path | None = None) -> Iterator[File | Skipped]:
+    """The files of a folder in the order of their names; ``own`` is the store itself, which may lie in it."""
+    root = root.resolve()
+    mine = {own.resolve(), Path(f"{own.resolve()}.index")} if own else set()
+    yield from _walk(root, root, Ignore.above(root) if ignore else None, mine)
+
+
+def _walk(folder: Path, root: Path, rules: Ignore | None, mine: set[Path]) -> Iterator[File | Skipped]:
+    rules = rules.entering(folder) if rules is not None else None
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        yield Skipped(_name(folder, root), error.strerror or "cannot be read")
+        return
+    for entry in entries:
+        path = folder / entry.name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if path in mine or (entry.name.endswith(("-wal", "-shm")) and path.with_name(entry.name[:-4]) in mine):
+            continue
+        if entry.name.startswith("."):
+            yield Skipped(_name(path, root), "hidden")
+        elif rules is not None and rules.leaves_out(path, is_folder):
+            yield Skipped(_name(path, root), "ignored by .gitignore")
+        elif is_folder:
+            yield from _walk(path, root, rules, mine)
+        elif path.suffix.lower() in JSONL:
+            yield Skipped(_name(path, root), "JSONL in a folder: name it to import its documents")
+        elif entry.is_file():
+            yield File(path, _name(path, root))
+        else:
+            yield Skipped(_name(path, root), "a link to a folder" if entry.is_dir() else "not a file")
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def read(file: File) -> dict[str, Any] | Skipped:
+    """The document a file is, or why it is none."""
+    try:
+        size, modified = file.stamp()
+        if size > MAX_BYTES:
+            return Skipped(file.id, f"larger than {MAX_BYTES // 1_000_000} MB ({size / 1e6:.1f} MB)")
+        content = file.path.read_bytes()
+    except OSError as error:
+        return Skipped(file.id, error.strerror or "cannot be read")
+    text = decoded(content)
+    if text is None:
+        return Skipped(file.id, "binary")
+    if not text.strip():
+        return Skipped(file.id, "empty")
+    extension = file.path.suffix.lower()
+    kind, language = KINDS.get(extension, ("text", ""))
+    meta = {"path": file.id, "extension": extension.lstrip("."), "language": language, "bytes": size}
+    return {
+        "id": file.id,
+        "text": text,
+        "title": (heading(text) if kind == "markdown" else "") or file.path.name,
+        "kind": kind,
+        "meta": {name: said for name, said in meta.items() if said != ""},
+        "created": modified,
+    }
+
+
+def decoded(content: bytes) -> str | None:
+    """UTF-8, or UTF-16 that says so; None for everything else."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not wide and b"\0" in content[:SNIFFED]:
+        return None
+    try:
+        return content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+
+
+def heading(text: str) -> str:
+    """The first Markdown heading, or the title of the front matter."""
+    lines = text.lstrip().split("\n")
+    fenced = front = lines[0].rstrip() == "---"
+    code = False
+    for number, line in enumerate(lines[:400]):
+        stripped = line.strip()
+        if front and fenced and number:
+            fenced = stripped != "---"
+            if stripped.startswith("title:"):
+                return stripped[6:].strip().strip("\"'")
+        elif stripped.startswith(("```", "~~~")):
+            code = not code
+        elif not code and stripped.startswith("#") and stripped.lstrip("#").startswith(" "):
+            return stripped.strip("#").strip()
+    return ""

@@ -1,0 +1,169 @@
+"""How do files, folders and exports get in? (``trivet import``)"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trivet.errors import EmbedderError, InputError
+from trivet.surfaces.cli import opening, options, screen
+from trivet.surfaces.cli.failures import Interrupted
+from trivet.surfaces.cli.options import argument, flag, option
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+    from trivet.surfaces.cli import files
+    from trivet.surfaces.cli.intake import Intake, Tally
+
+NAMED = 3  # paths named per reason; --json has all of them
+BROKEN_SHOWN = 20
+
+
+def import_(
+    paths: Annotated[
+        list[str],
+        argument("PATHS…", "Files, folders, JSONL or a trivet export; `-` reads JSONL or text from a pipe."),
+    ],
+    prefix: Annotated[str, option("--prefix", "TEXT", "Put before every file's id, to keep two folders apart.")] = "",
+    ignored: Annotated[bool, flag("--no-ignore", "Take files that .gitignore leaves out, too.")] = False,
+    no_wait: Annotated[
+        bool, flag("--no-wait", "Do not wait for the embedding: words answer at once, meaning follows.")
+    ] = False,
+    store: options.Store = options.DEFAULT_STORE,
+    collection: options.Collection = options.DEFAULT_COLLECTION,
+    embedder: options.Embedder = None,
+    json: options.Json = False,
+) -> None:
+    """Read files into the store. Makes it if it is new; run it again to take in what has changed."""
+    for path in paths:
+        if path != "-" and not Path(path).exists():
+            raise InputError(f"import: there is no file or folder {path!r}")
+    with opening.made(store, collection, embedder) as engine:
+        try:
+            tally = _take_in(engine, paths, store, prefix, not ignored)
+            if not json:
+                _show(tally, engine)
+            trouble = None if no_wait else _embed(engine)
+        except KeyboardInterrupt:
+            raise Interrupted("; what was written is kept, the same command goes on from there") from None
+        stats = engine.stats()
+    if json:
+        screen.print_json(_as_json(tally, stats.pending, trouble))
+    elif stats.pending and trouble is None:
+        screen.say(f"{stats.pending:,} passages wait to be embedded: `trivet reembed -s {store}` does it", "yellow")
+    for item in tally.broken[:BROKEN_SHOWN]:
+        screen.say(f"trivet: {item.place}: {item.reason}", "red")
+    if len(tally.broken) > BROKEN_SHOWN:
+        screen.say(f"trivet: and {len(tally.broken) - BROKEN_SHOWN:,} more broken lines (--json lists all)", "red")
+    if trouble is not None:
+        raise trouble
+    if tally.broken:
+        raise typer.Exit(2)
+
+
+def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore: bool) -> Tally:
+    from trivet.surfaces.cli.files import Skipped
+    from trivet.surfaces.cli.intake import Intake
+
+    found = list(_files(paths, store, prefix, ignore))
+    reached = 0
+    with screen.progress("reading", "files") as report:
+
+        def done(count: int) -> None:
+            nonlocal reached
+            reached += count
+            report(reached, max(reached, len(found)))
+
+        intake = Intake(engine, done)
+        for item in found:
+            if isinstance(item, Skipped):
+                intake.tally.skipped.append(item)
+                done(1)
+            else:
+                intake.take_file(item)
+        for path in paths:
+            _take_in_lines(intake, path)
+        intake.flush()
+    return intake.tally
+
+
+def _files(paths: list[str], store: Path, prefix: str, ignore: bool) -> Iterator[files.File | files.Skipped]:
+    from trivet.surfaces.cli.files import JSONL, File, below
+
+    for path in map(Path, (path for path in paths if path != "-")):
+        if path.is_dir():
+            for item in below(path, ignore=ignore, own=store):
+                yield File(item.path, prefix + item.id) if isinstance(item, File) else item
+        elif path.suffix.lower() not in JSONL:
+            yield File(path.resolve(), prefix + path.name)
+
+
+def _take_in_lines(intake: Intake, path: str) -> None:
+    from trivet.surfaces.cli.files import JSONL
+    from trivet.surfaces.cli.lines import parsed
+
+    if path == "-":
+        _take_in_pipe(intake)
+    elif Path(path).suffix.lower() in JSONL and Path(path).is_file():
+        try:
+            with Path(path).open("rb") as source:
+                intake.take_lines(parsed(source, path))
+        except OSError as error:
+            raise InputError(f"import: cannot read {path!r}: {error.strerror or error}") from error
+
+
+def _take_in_pipe(intake: Intake) -> None:
+    from trivet.surfaces.cli.files import decoded
+    from trivet.surfaces.cli.lines import looks_like_jsonl, parsed
+
+    source = sys.stdin.buffer
+    first = next((line for line in source if line.strip()), b"")
+    if looks_like_jsonl(first):
+        intake.take_lines(parsed(_chained(first, source), "stdin"))
+        return
+    text = decoded(first + source.read())
+    if text is None:
+        raise InputError("import: what came through the pipe is neither JSONL nor text")
+    # the same text again is the same document
+    intake.take_text(
+        {"id": f"stdin-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", "text": text, "kind": "text"}
+    )
+
+
+def _chained(first: bytes, rest: Any) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _embed(engine: Engine) -> EmbedderError | None:
+    """Wait for the meaning; what went wrong is told after what went in."""
+    try:
+        with screen.progress("embedding", "passages") as report:
+            engine.wait(report)
+    except EmbedderError as error:
+        return error
+    return None
+
+
+def _show(tally: Tally, engine: Engine) -> None:
+    told = {"added": tally.added, "updated": tally.updated, "unchanged": tally.unchanged, "skipped": len(tally.skipped)}
+    if tally.repeated:
+        told["given twice"] = tally.repeated
+    if tally.broken:
+        told["broken"] = len(tally.broken)
+    print(" · ".join(f"{count:,} {name}" for name, count in told.items()) + f"  →  {engine.path} ({engine.name})")
+    for reason, paths in tally.reasons().items():
+        more = f" and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
+        print(screen.clean(f"  skipped {len(paths):,}: {reason}: {', '.join(paths[:NAMED])}{more}"))
+
+
+def _as_json(tally: Tally, pending: int, trouble: EmbedderError | None) -> dict[str, Any]:
+    from trivet.surfaces import wire
+
+    found: dict[str, Any] = {**wire.plain(tally), "pending": pending}
+    return {**found, "error": str(trouble)} if trouble is not None else found

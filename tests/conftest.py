@@ -1,0 +1,79 @@
+"""What do the tests of the engine share? Stores that close themselves, and embedders that do what the test says."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trivet
+from trivet.engine import Engine
+
+
+class Taught:
+    """An embedder whose vectors are known by hand: each word it was taught is one direction, a text is their count.
+
+    ``queries`` and ``passages`` are the texts it was asked for, ``fail`` is raised when asked, ``gate`` must be open.
+    """
+
+    unrelated = 0.0
+
+    def __init__(self, *words: str, name: str = "taught", sign: float = 1.0) -> None:
+        self.words, self.sign = words, sign
+        self.id = self.spec = name
+        self.dim = len(words)
+        self.queries: list[str] = []
+        self.passages: list[str] = []
+        self.fail: Exception | None = None
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def embed_queries(self, texts: list[str]) -> Any:
+        self.queries += texts
+        return self._embed(texts)
+
+    def embed_passages(self, texts: list[str]) -> Any:
+        self.passages += texts
+        return self._embed(texts)
+
+    def _embed(self, texts: Sequence[str]) -> Any:
+        assert self.gate.wait(60), "the test never opened the gate"
+        if self.fail is not None:
+            raise self.fail
+        counts = np.array([[re.findall(r"\w+", text.lower()).count(word) for word in self.words] for text in texts])
+        rows = self.sign * counts.astype(np.float32).reshape(len(texts), self.dim)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths > 0, lengths, 1)
+
+
+@pytest.fixture
+def taught() -> Callable[..., Taught]:
+    """``taught("cat", "dog")``: an embedder with those two directions."""
+    return Taught
+
+
+@pytest.fixture
+def open_store(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+    """``trivet.open`` on a file of this test, closed when the test ends; words only unless told otherwise."""
+    opened: list[Engine] = []
+
+    def opener(name: str = "memory.db", collection: str = "default", **options: Any) -> Engine:
+        path = name if name == ":memory:" else tmp_path / name
+        engine = trivet.open(path, collection, **{"embedder": "none", **options})
+        opened.append(engine)
+        return engine
+
+    yield opener
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def words(open_store: Callable[..., Engine]) -> Engine:
+    """A new collection without an embedder."""
+    return open_store()

@@ -1,0 +1,125 @@
+"""Damages one file of the projections after another and looks whether everything is still found. ``heal.py FOLDER DAMAGE``.
+
+A process of its own, because a damaged memory-mapped file can end it; the last line printed names the case it was at.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import trivet
+from trivet.stores.sqlite import meaning, words
+
+COUNT = 24
+ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
+PLACES = ("river", "meadow", "quarry", "harbour", "orchard", "marsh")
+
+
+def text_of(number: int) -> str:
+    animal, place = ANIMALS[number % len(ANIMALS)], PLACES[number % len(PLACES)]
+    return f"{animal} of the {place}, number q{number}x; seen near {place} by {animal}s friend {number * 7919}"
+
+
+def ask(engine: trivet.Engine, query: str, leg: str) -> list[trivet.Hit]:
+    weights = {name: float(name == leg) for name in ("lexical", "trigram", "dense")}
+    return list(engine.search(query, k=3, profile="default", rerankers=[], weights=weights))
+
+
+def check(engine: trivet.Engine) -> None:
+    """Every document is found by its words, by its spelling and by its meaning."""
+    for number in range(COUNT):
+        for leg, query in (("lexical", f"q{number}x"), ("trigram", f"number q{number}x"), ("dense", text_of(number))):
+            hits = ask(engine, query, leg)
+            assert hits and hits[0].id == f"d{number}", f"{leg} finds {[hit.id for hit in hits]} for d{number}"
+            if leg == "dense":
+                assert abs(hits[0].contributions[0].raw - 1.0) < 1e-5, hits[0].contributions
+    report = engine.verify()
+    assert report.ok, report
+
+
+def open_small(path: Path) -> trivet.Engine:
+    """With limits so low that two dozen documents lie in the index on disk and in a snapshot."""
+    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 4, 8
+    return trivet.open(path, embedder="hashing:64")
+
+
+def build(path: Path) -> None:
+    with open_small(path) as engine:
+        for start in range(0, COUNT, 12):  # several commits: several segments
+            engine.add([{"id": f"d{number}", "text": text_of(number)} for number in range(start, start + 12)])
+            engine.wait()
+            ask(engine, "otter", "trigram")
+            engine._shelf.tidy()
+        check(engine)
+
+
+def truncated(path: Path, rng: random.Random) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def emptied(path: Path, rng: random.Random) -> None:
+    path.write_bytes(b"")
+
+
+def overwritten(path: Path, rng: random.Random) -> None:
+    path.write_bytes(rng.randbytes(path.stat().st_size))
+
+
+def garbled(path: Path, rng: random.Random) -> None:
+    """The first and the last bytes are right, the middle is not."""
+    data = bytearray(path.read_bytes())
+    for at in range(len(data) // 4, len(data) * 3 // 4):
+        data[at] = rng.randrange(256)
+    path.write_bytes(data)
+
+
+def flipped(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    if data:
+        data[rng.randrange(len(data))] ^= 0x55
+    path.write_bytes(data)
+
+
+def deleted(path: Path, rng: random.Random) -> None:
+    path.unlink()
+
+
+DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
+    damage.__name__: damage for damage in (truncated, emptied, overwritten, garbled, flipped, deleted)
+}
+
+
+def main(folder: Path, damage: str, only: str = "") -> None:
+    whole = folder / "whole"
+    if not whole.exists():
+        whole.mkdir()
+        build(whole / "memory.db")
+    files = sorted(path.relative_to(whole) for path in (whole / "memory.db.index").rglob("*") if path.is_file())
+    assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
+    for name in files:
+        for attempt in range(8 if damage == "flipped" and path_has_bytes(whole / name) else 1):
+            if only and only not in str(name):
+                continue
+            print(f"{damage} {name} {attempt}", flush=True)
+            broken = folder / "broken"
+            shutil.rmtree(broken, ignore_errors=True)
+            shutil.copytree(whole, broken)
+            DAMAGES[damage](broken / name, random.Random(f"{damage}/{name}/{attempt}"))
+            for _ in range(2):  # and what it healed to is sound as well
+                with open_small(broken / "memory.db") as engine:
+                    check(engine)
+                    engine._shelf.tidy()
+    print("all healed", flush=True)
+
+
+def path_has_bytes(path: Path) -> bool:
+    return path.stat().st_size > 0
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,139 @@
+"""Can the docs lie? Every command, setting, dependency and target is documented, and README code runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from trivet.profile import _CHECKS, PROFILES, Profile
+from trivet.rerank import describe
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs/SETTINGS.md").read_text()
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_readme_python_runs_with_the_built_in_model(tmp_path: Path) -> None:
+    code = "\n".join(blocks(README, "python"))
+    assert "trivet.open" in code
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 door"), "the paraphrase finds the note it means"
+
+
+def test_readme_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", README + (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE))
+    assert {"demo", "test", "lint", "bench"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    assert "make test" in README
+    assert "make test" in (ROOT / ".ci/run").read_text()
+
+
+@pytest.mark.parametrize("name", list(_CHECKS))
+def test_every_setting_is_documented(name: str) -> None:
+    assert f"| `{name}` |" in SETTINGS
+
+
+@pytest.mark.parametrize(("name", "options"), describe().items())
+def test_every_reranker_option_is_documented_with_its_default(name: str, options: dict[str, object]) -> None:
+    for option, about in options.items():
+        row = next((line for line in SETTINGS.splitlines() if line.startswith(f"| `{name}` | `{option}` |")), None)
+        assert row is not None, f"{name}.{option}"
+        assert f"| {about.default} |" in row  # type: ignore[attr-defined]
+
+
+def test_documented_toml_is_a_profile() -> None:
+    (text,) = blocks(SETTINGS, "toml")
+    assert Profile.from_toml(text).rerankers[0].name == "importance"
+
+
+def test_documented_defaults_are_the_defaults() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", SETTINGS, flags=re.MULTILINE))
+    default = PROFILES["default"]
+    for name in ("k", "fusion", "normalize", "rrf_k", "pool", "match", "min_relevance"):
+        shown = rows[name].strip().strip('`"')
+        assert str(getattr(default, name)).removesuffix(".0") == shown, name
+
+
+def test_every_profile_is_documented() -> None:
+    pages = SETTINGS + (ROOT / "docs/PROFILES.md").read_text()
+    for name in PROFILES:
+        assert f"`{name}`" in pages
+
+
+def test_every_command_and_option_is_documented() -> None:
+    from typer.main import get_command
+
+    from trivet.surfaces.cli import app
+
+    page = (ROOT / "docs/CLI.md").read_text()
+    group = get_command(app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        section = re.search(rf"^## `trivet {name}`\n(.*?)(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE)
+        assert section, f"docs/CLI.md has no section for `trivet {name}`"
+        for option in (flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")):
+            assert f"`{option}" in section.group(1) or f"`{option}" in page.split("\n## ")[0], f"{name} {option}"
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs/DEPENDENCIES.md").read_text()
+    for requirement in project["dependencies"]:
+        name = re.split(r"[<>=\[ ]", requirement)[0]
+        assert f"| `{name}` |" in page, name
+        assert re.search(r"[<=]", requirement), f"{name} has no upper end"
+    extras = project["optional-dependencies"]
+    for requirement in [item for name in extras for item in extras[name] if not item.startswith("trivet[")]:
+        assert f"`{re.split(r'[<>=]', requirement)[0]}`" in page, requirement
+
+
+def test_architecture_is_short_and_names_every_module() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(page.splitlines()) < 200
+    for folder in ("legs", "fusion", "rerank", "stores/sqlite", "embedders", "surfaces/cli"):
+        assert f"`src/trivet/{folder}/`" in page
+    for module in (ROOT / "src/trivet").glob("*.py"):
+        if not module.name.startswith("_"):
+            assert module.name in page or module.stem in page, module.name
+
+
+def test_links_between_the_pages_lead_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_module_opens_with_its_question() -> None:
+    for module in (ROOT / "src/trivet").rglob("*.py"):
+        text = module.read_text()
+        if text.strip() and module.name not in ("__init__.py", "_version.py", "engine.py"):
+            first = text.splitlines()[0]
+            assert first.startswith('"""'), module
+            assert "?" in text.split('"""')[1].split("\n\n")[0], f"{module}: {first}"
+
+
+def test_no_machine_path_or_registry_host_is_in_the_repository() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    forbidden = re.compile("/wo" + "rk/|/ro" + "ot/|pypi" + r"\.org|files\.python" + "hosted")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".json", ".jsonl", "") and path.is_file():
+            assert not forbidden.search(path.read_text(errors="replace")), name
