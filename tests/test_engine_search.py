@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -669,28 +668,3 @@ class TestThreads:
         memory.wait()
         assert memory.stats().documents == 10 + 8 * 6
         assert memory.verify().problems == ()
-
-    def test_collections_with_different_settings_at_once(self, words: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        """They share what is parsed of the settings; one must never be handed the other's, nor an error."""
-        monkeypatch.setattr(spine.Profile, "from_json", lambda stored: f"parsed {stored}")
-        shared, wrong = words._shared, []
-
-        def work(stored: str) -> None:
-            for _ in range(20_000):
-                try:
-                    if shared.settings(stored) != f"parsed {stored}":
-                        wrong.append(stored)
-                except KeyError as error:
-                    wrong.append(error)
-
-        threads = [threading.Thread(target=work, args=(stored,)) for stored in "abab"]
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)  # threads change places between any two lines
-        try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        finally:
-            sys.setswitchinterval(interval)
-        assert wrong == []

@@ -9,7 +9,7 @@ be lost, it is what has no vector.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,18 @@ def embed(
     if done > TIDY_FROM:
         shelf.tidy()
     return done
+
+
+def embed_few(shelf: Shelf, embedder: Embedder, model: Model, pids: Sequence[int]) -> None:
+    """Give just these passages their vectors; what else waits goes on waiting."""
+    known = dict(shelf.known_vectors(model.mid, pids))
+    fresh = [row for row in shelf.passages(pids) if row[0] not in known]
+    if fresh:
+        texts = [joined(title, text) for _, _, title, text in fresh]
+        vectors = _checked(embedder.embed_passages(texts), embedder, len(texts), model.dim)
+        known |= {row[0]: vector.astype("<f4").tobytes() for row, vector in zip(fresh, vectors, strict=True)}
+    if known:
+        shelf.add_vectors(model.mid, list(known.items()))
 
 
 def _copy_known(shelf: Shelf, model: Model) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivet import intake, transfer
 from trivet.analysis import Analyzer
-from trivet.backlog import Backlog, embed
+from trivet.backlog import Backlog, embed, embed_few
 from trivet.embedders import load_embedder
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, NotFoundError, StoreError, TrivetError
 from trivet.filters import Filter, epoch, parse_filter
@@ -59,7 +59,7 @@ BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # one transaction of a bul
 EMBED_AT_ONCE = (
     16  # passages: an add this small returns when its meaning is searchable too, a larger one goes to the backlog
 )
-TIDY_FROM = 1_000  # passages added in one call
+TIDY_FROM, TIDY_EVERY = 1_000, 20_000  # passages added in one call
 MAX_QUERY = 10_000  # characters; a question longer than this is a document
 DEFAULT_COLLECTION = "default"
 
@@ -157,18 +157,20 @@ class Engine:
             given = (item for item in list(given))
         ids: list[str] = []
         counts = records.Written(0, 0, 0)
-        duplicates = passages = 0
+        duplicates = untidy = 0
         for batch in _batches(given):
             latest = {item.document.id: item for item in batch}
             duplicates += len(batch) - len(latest)
             counts += self._shelf.write(list(latest.values()), model.mid if model else None)
             ids += latest
-            passages += sum(len(item.passages) for item in latest.values())
             if progress:
                 progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
-        if passages > TIDY_FROM:  # a bulk load pays for its own index, not the next search
+            if len(counts.pids) - untidy > TIDY_EVERY:  # in portions: who searches meanwhile waits for one at most
+                self._shelf.tidy()
+                untidy = len(counts.pids)
+        if len(counts.pids) - untidy > TIDY_FROM:  # a bulk load pays for its own index, not the next search
             self._shelf.tidy()
-        degraded = self._embed_new(passages)
+        degraded = self._embed_new(counts.pids)
         pending = self._shelf.state().pending
         return Added(tuple(ids), counts.added, counts.updated, counts.unchanged, duplicates, pending, degraded)
 
@@ -176,19 +178,16 @@ class Engine:
         size = self._shelf.config.get("passage_size")
         return cut(text) if size is None else cut(text, size=size)
 
-    def _embed_new(self, passages: int) -> tuple[Degraded, ...]:
+    def _embed_new(self, pids: Sequence[int]) -> tuple[Degraded, ...]:
         model = self._shelf.state().model
         embedder = self._embedder_of(model)
         if model is None or embedder is None or model.spec.startswith("vectors:"):
             return ()
-        if passages > EMBED_AT_ONCE:
+        if len(pids) > EMBED_AT_ONCE:
             self._embed_in_background()
             return ()
         try:
-            if self._shelf.unembedded(model.mid) <= EMBED_AT_ONCE:
-                embed(self._shelf, embedder, model)
-            else:
-                self._embed_in_background()
+            embed_few(self._shelf, embedder, model, pids)
         except StoreError:
             raise
         except Exception as error:  # the document is stored; its meaning follows when the embedder answers again

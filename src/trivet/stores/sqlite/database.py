@@ -11,6 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -26,20 +27,23 @@ class Database:
         self.path = path
         self._write_lock = threading.RLock()
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[tuple[threading.Thread | None, sqlite3.Connection]] = []
         self._opened_lock = threading.Lock()
         self._closed = False
         self._check_place()
         self.read_only = not _writable(path)
         try:
             with self.explained():
-                connection = self._connect()
-                self._writer = connection
+                connection = self._writer = self._connect(None)
+                version = self._version(connection)  # before anything is changed: it may be another program's file
                 if not self.read_only:
-                    connection.execute("PRAGMA journal_mode=WAL")
+                    self._use_wal(connection)
                     self._migrate()
-                else:
-                    self._check_version(connection)
+                elif version < len(MIGRATIONS):
+                    raise StoreError(
+                        f"store: {str(self.path)!r} has schema {version}, this trivet needs {len(MIGRATIONS)}; "
+                        "open it once where it can be written"
+                    )
         except StoreError:
             self.close()
             raise
@@ -56,11 +60,9 @@ class Database:
                 f"store: cannot create {str(self.path)!r}: its folder is read-only; choose a folder you can write to"
             )
 
-    def _connect(self) -> sqlite3.Connection:
-        # A read-only place cannot hold SQLite's -shm file; `immutable` tells it that nobody will write.
-        mode = "?mode=ro&immutable=1" if self.read_only else ""
+    def _connect(self, owner: threading.Thread | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}{mode}",
+            f"file:{quote(str(self.path))}{self._mode()}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -72,21 +74,48 @@ class Database:
         connection.execute("PRAGMA cache_size=-16000")
         connection.execute("PRAGMA temp_store=MEMORY")
         with self._opened_lock:
-            self._opened.append(connection)
+            self._opened.append((owner, connection))
         return connection
 
-    def _check_version(self, connection: sqlite3.Connection) -> int:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    def _mode(self) -> str:
+        if not self.read_only:
+            return ""
+        # What a killed writer left in the -wal file counts; where there is none, a read-only place cannot hold SQLite's
+        # -shm file and `immutable` says that none is needed, because nobody will write.
+        beside = [Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm")]
+        return "?mode=ro" if any(path.exists() and path.stat().st_size for path in beside) else "?mode=ro&immutable=1"
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        connection.execute("BEGIN")  # one moment: another process may be making the store right now
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("COMMIT")
+        if (tables or version) and not {"counters", "collections"} <= tables:
+            raise StoreError(f"store: {str(self.path)!r} is a SQLite file of another program; choose another path")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"store: {str(self.path)!r} has schema {version}, this trivet knows {len(MIGRATIONS)}; upgrade trivet"
             )
-        if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise StoreError(f"store: {str(self.path)!r} is a SQLite file of another program; choose another path")
         return int(version)
 
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """SQLite says "locked" without waiting when two processes switch the same new file at once."""
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
     def _migrate(self) -> None:
-        if self._check_version(self._writer) == len(MIGRATIONS):
+        if self._version(self._writer) == len(MIGRATIONS):
             return
         with self.write() as connection:
             # read again: another process may have migrated while this one waited for its turn
@@ -101,8 +130,18 @@ class Database:
         self._check_open()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self._connect()
+            self._forget_dead_threads()
+            connection = self._local.connection = self._connect(threading.current_thread())
         return connection
+
+    def _forget_dead_threads(self) -> None:
+        """A server may start a thread a request: their connections would use up the file handles."""
+        with self._opened_lock:
+            dead = [item for item in self._opened if item[0] is not None and not item[0].is_alive()]
+            self._opened = [item for item in self._opened if item not in dead]
+        for _, connection in dead:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -136,7 +175,7 @@ class Database:
     def close(self) -> None:
         self._closed = True
         with self._opened_lock:
-            for connection in self._opened:
+            for _, connection in self._opened:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
             self._opened.clear()

@@ -145,29 +145,36 @@ class VectorIndex:
 
     def catch_up(self, version: int) -> None:
         with self._lock:
-            if version == self._seen:
-                return
-            vid, pids, dids, data = self._source.vectors_after(self._vid)
-            removed = self._source.removed_after(self._removed)
-            if pids:
-                self._tail = self._extended(pids, dids, data)
-                self._vid = vid
-            if removed:
-                gone = {pid for _, pid in removed}
-                self._base, self._tail = _without(self._base, gone), _without(self._tail, gone)
-                self._removed = removed[-1][0]
-            self._seen = version
+            if version != self._seen:
+                self._read_news()
+                self._seen = version
+
+    def _read_news(self) -> None:
+        vid, pids, dids, data = self._source.vectors_after(self._vid)
+        removed = self._source.removed_after(self._removed)
+        if pids:
+            self._tail = self._extended(pids, dids, data)
+            self._vid = vid
+        if removed:
+            gone = {pid for _, pid in removed}
+            self._base, self._tail = _without(self._base, gone), _without(self._tail, gone)
+            self._removed = removed[-1][0]
 
     @property
     def wants_compacting(self) -> bool:
         return len(self._tail) > max(SNAPSHOT_FROM, GROWTH * len(self._base))
 
     def compact(self) -> None:
-        """Fold a large tail into a new snapshot: a second or two at 100k vectors, so it is no search's business."""
+        """Fold a large tail into a new snapshot: a second or two at 100k vectors, and searches go on meanwhile."""
         with self._lock:
-            if self.wants_compacting:
-                with contextlib.suppress(Timeout, OSError):  # no room, or another process at it: the tail serves
-                    self._snapshot()
+            if not self.wants_compacting:
+                return
+            base, tail, vid, removed = self._base, self._tail, self._vid, self._removed
+        with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
+            self._snapshot(base, tail, vid, removed)
+            with self._lock:
+                self._open()
+                self._read_news()  # what came while the snapshot was written
 
     def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
         """(cosine, pid, did), one per document, best first. ``query`` has unit length."""
@@ -203,12 +210,14 @@ class VectorIndex:
 
     # --- the snapshot on disk -----------------------------------------------------------------------------------------
 
-    def _snapshot(self) -> None:
+    def _snapshot(self, base: Block, tail: Block, vid: int, removed: int) -> None:
         import faiss
 
         self._folder.mkdir(parents=True, exist_ok=True)
+        final = self._folder / f"snapshot-{vid:016d}-{removed:016d}"
         with FileLock(self._folder / "lock", timeout=0):
-            base, tail = self._base, self._tail
+            if any(other.name >= final.name for other in self._folder.glob("snapshot-*")):
+                return  # another process was here first
             pids, dids = (np.concatenate([getattr(base, name), getattr(tail, name)]) for name in ("pids", "dids"))
             vectors = np.concatenate([base.vectors, tail.vectors])
             alive = pids > 0
@@ -223,17 +232,12 @@ class VectorIndex:
             np.save(draft / "vectors.npy", vectors)
             faiss.write_index(codes, str(draft / "codes.faiss"))
             sizes = {path.name: path.stat().st_size for path in draft.iterdir()}
-            state = {"format": _FORMAT, "dim": self._dim, "vid": self._vid, "removed": self._removed, "sizes": sizes}
+            state = {"format": _FORMAT, "dim": self._dim, "vid": vid, "removed": removed, "sizes": sizes}
             (draft / "state.json").write_text(json.dumps(state))
-            final = self._folder / f"snapshot-{self._vid:016d}-{self._removed:016d}"
-            if final.exists():
-                shutil.rmtree(draft)
-            else:
-                draft.rename(final)
+            draft.rename(final)
             for old in self._folder.iterdir():  # a reader that has one mapped keeps it until it lets go
                 if old.is_dir() and old != final:
                     shutil.rmtree(old, ignore_errors=True)
-        self._open()
 
     def _open(self) -> None:
         """Take the newest whole snapshot; delete damaged ones."""

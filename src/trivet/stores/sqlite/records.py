@@ -38,9 +38,15 @@ class Written:
     added: int
     updated: int
     unchanged: int
+    pids: tuple[int, ...] = ()  # new passages
 
     def __add__(self, other: Written) -> Written:
-        return Written(self.added + other.added, self.updated + other.updated, self.unchanged + other.unchanged)
+        return Written(
+            self.added + other.added,
+            self.updated + other.updated,
+            self.unchanged + other.unchanged,
+            self.pids + other.pids,
+        )
 
 
 def take(connection: sqlite3.Connection, counter: str, amount: int) -> int:
@@ -69,7 +75,7 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
         "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_row(did, cid, item, item.document.created, now) for did, item in rows],
     )
-    _add_passages(connection, cid, mid, rows)
+    pids = _add_passages(connection, cid, mid, rows)
     _add_fields(connection, cid, rows)
 
     moved: list[tuple[int, Prepared]] = []
@@ -87,10 +93,10 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
         if old["hash"] != item.hash or item.vector is not None:
             _remove_passages(connection, cid, [did])
             moved.append((did, item))
-    _add_passages(connection, cid, mid, moved)
+    pids += _add_passages(connection, cid, mid, moved)
     add_links(connection, cid, [link for item in batch for link in item.links])
     connection.execute("UPDATE collections SET documents = documents + ? WHERE cid = ?", (len(fresh), cid))
-    return Written(len(fresh), len(changed) - unchanged, unchanged)
+    return Written(len(fresh), len(changed) - unchanged, unchanged, tuple(pids))
 
 
 def _known(connection: sqlite3.Connection, cid: int, ids: Sequence[str]) -> dict[str, sqlite3.Row]:
@@ -131,10 +137,10 @@ def _same(row: tuple[Any, ...], old: sqlite3.Row) -> bool:
 
 def _add_passages(
     connection: sqlite3.Connection, cid: int, mid: int | None, rows: Sequence[tuple[int, Prepared]]
-) -> None:
+) -> list[int]:
     count = sum(len(item.passages) for _, item in rows)
     if not count:
-        return
+        return []
     pid = take(connection, "passage", count)
     passages, vectors = [], []
     for did, item in rows:
@@ -147,6 +153,7 @@ def _add_passages(
     connection.execute("UPDATE collections SET passages = passages + ? WHERE cid = ?", (count, cid))
     if vectors and mid is not None:
         add_vectors(connection, mid, vectors)
+    return [row[0] for row in passages]
 
 
 def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotFoundError
+from trivet.errors import InputError, NotFoundError, TrivetError
 from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
 from trivet.stores.sqlite import records
 from trivet.stores.sqlite.database import Database
@@ -144,6 +144,7 @@ class Shelf:
         self._database = store.database
         self._folder = store.index_folder / f"c{cid}"
         self._lock = threading.Lock()
+        self._compacting = threading.Event()
         self._words: TermIndex | None = None
         self._trigrams: TermIndex | None = None
         self._meanings: dict[int, VectorIndex] = {}
@@ -329,7 +330,8 @@ class Shelf:
             "SELECT c.documents, (SELECT count(*) FROM documents d WHERE d.cid = c.cid), "
             "c.passages, (SELECT count(*) FROM passages p WHERE p.cid = c.cid), "
             "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.mid = m.mid), "
-            "(SELECT count(*) FROM documents d WHERE d.cid = c.cid AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)) "
+            "(SELECT count(*) FROM documents d WHERE d.cid = c.cid "
+            "AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)) "
             "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
             (self.cid,),
         )[0]
@@ -369,10 +371,14 @@ class Shelf:
         )
         return self._texts(spans)
 
+    def passages(self, pids: Sequence[int]) -> list[tuple[int, int, str, str]]:
+        """(pid, did, title, text) of those that are there."""
+        spans = self.fetch_spans(pids).items()
+        return self._texts([(pid, did, start, stop) for pid, (did, _, start, stop) in spans])
+
     def passage_texts(self, pids: Sequence[int]) -> dict[int, str]:
         """pid → title and text, as the legs see them."""
-        spans = [(pid, did, start, stop) for pid, (did, _, start, stop) in self.fetch_spans(pids).items()]
-        return {pid: f"{title}\n{text}" if title else text for pid, _, title, text in self._texts(spans)}
+        return {pid: f"{title}\n{text}" if title else text for pid, _, title, text in self.passages(pids)}
 
     def _texts(self, spans: Sequence[tuple[Any, ...]]) -> list[tuple[int, int, str, str]]:
         """A long document's text is read once, however many passages it has."""
@@ -423,7 +429,17 @@ class Shelf:
     def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.meaning(model)
         index.catch_up(version)
+        if index.wants_compacting and not self._compacting.is_set():
+            self._compacting.set()
+            threading.Thread(target=self._compact, args=(index,), name="trivet-compact").start()
         return index.best(vector, depth, scope)
+
+    def _compact(self, index: VectorIndex) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                index.compact()
+        finally:
+            self._compacting.clear()
 
     # --- projections ------------------------------------------------------------------------------------------------
 
@@ -487,14 +503,15 @@ class Shelf:
         )
         return self._texts(self._all(sql, (self.cid, after, mid, limit)))
 
-    def known_vectors(self, mid: int) -> list[tuple[int, bytes]]:
+    def known_vectors(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]:
         """(pid, vector) for passages whose text another passage has an embedding of: nothing is embedded twice."""
+        among = "" if pids is None else "AND p.pid IN (SELECT value FROM json_each(?3)) "
         rows = self._all(
             "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ?1 "
             "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
-            "FROM passages p WHERE p.cid = ?2 "
+            f"FROM passages p WHERE p.cid = ?2 {among}"
             "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ?1 AND w.pid = p.pid)",
-            (mid, self.cid),
+            (mid, self.cid) if pids is None else (mid, self.cid, json.dumps(list(pids))),
         )
         return [(pid, data) for pid, data in rows if data is not None]
 

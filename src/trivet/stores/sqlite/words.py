@@ -63,7 +63,8 @@ class TermIndex:
     def __init__(
         self, folder: Path, source: Source, analyse: Callable[[str], str], identity: str, positions: bool = True
     ) -> None:
-        self._folder, self._source, self._analyse, self._positions = folder, source, analyse, positions
+        self._folder, self._source, self._analyse = folder, source, analyse
+        self._schema = _schema(positions)
         self._identity = f"{_SCHEMA_VERSION}/{identity}"
         self._lock = threading.RLock()
         self._seen = -1
@@ -135,7 +136,7 @@ class TermIndex:
             return
         if self._index is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._index = tantivy.Index(_schema(self._positions), path=str(self._folder))
+            self._index = tantivy.Index(self._schema, path=str(self._folder))
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
         pid, tokens, done = self._disk_pid, self._disk_tokens, 0
         for _, gone in removed:
@@ -243,7 +244,7 @@ class TermIndex:
             fresh = tail.bm25(idfs, (), (), self._average_length()) if tail else []
         disk: list[Found] = []
         if searcher is not None:
-            schema, should = self._index.schema, tantivy.Occur.Should
+            schema, should = self._schema, tantivy.Occur.Should
             parts = [(should, tantivy.Query.term_query(schema, "body", term, "basic")) for term in terms]
             query = tantivy.Query.boolean_query(parts)
             disk = self._collect(searcher, query, depth, scope, tail.removed, per_document=False)
@@ -262,7 +263,7 @@ class TermIndex:
     ) -> list[Found]:
         if searcher is None or not (terms or phrases):
             return []
-        schema = self._index.schema
+        schema = self._schema
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
         parts = [
             (must if term in required else should, tantivy.Query.term_query(schema, "body", term, "freq"))
@@ -299,7 +300,7 @@ class TermIndex:
     def _only(self, scope: Scope) -> Any:
         """The scope as a part of the query that changes no score; kept, for a conversation asks within the same one."""
         if scope.lookup is None:
-            schema, should = self._index.schema, tantivy.Occur.Should
+            schema, should = self._schema, tantivy.Occur.Should
             ones = [(should, tantivy.Query.term_query(schema, "did", did, "basic")) for did in scope.dids()]
             scope.lookup = tantivy.Query.const_score_query(tantivy.Query.boolean_query(ones), 0.0)
         return scope.lookup

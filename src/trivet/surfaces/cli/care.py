@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from trivet.surfaces.cli import opening, options, screen
+from trivet.surfaces.cli.documents import told
 from trivet.surfaces.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -134,4 +135,4 @@ def export(
     if json:
         screen.print_json({"documents": count, "file": target})
     else:
-        print(f"wrote {count:,} documents to {target}")
+        print(f"wrote {told(count)} to {target}")

@@ -91,7 +91,8 @@ def _index(engine: Engine) -> Iterator[Check]:
     from trivet.surfaces.cli.care import size
 
     folder = Path(f"{engine.path}.index")
-    state = size(engine.stats().bytes_index) if folder.is_dir() else "not built yet, the next search does it"
+    bytes_index = engine.stats().bytes_index
+    state = size(bytes_index) if bytes_index else "nothing built yet: a small collection needs none"
     yield Check("index", True, f"{folder} ({state})")
 
 

@@ -142,17 +142,21 @@ def delete(
     if json:
         screen.print_json({"deleted": count, "missing": missing})
     else:
-        print(f"deleted {count:,} {'document' if count == 1 else 'documents'}")
+        print(f"deleted {told(count)}")
     if missing:
         raise NotFoundError(f"id: there is no document {', '.join(map(repr, missing))} in collection {collection!r}")
+
+
+def told(count: int) -> str:
+    return f"{count:,} document" if count == 1 else f"{count:,} documents"
 
 
 def _delete_matching(engine: Engine, where: list[str], yes: bool) -> int:
     count = sum(1 for _ in engine.documents(where))
     if count and not yes:
         if not sys.stdin.isatty():
-            raise InputError(f"delete: {count:,} documents match; add --yes to delete them without being asked")
-        typer.confirm(f"Delete {count:,} {'document' if count == 1 else 'documents'}?", abort=True, err=True)
+            raise InputError(f"delete: {told(count)} would go; add --yes to delete without being asked")
+        typer.confirm(f"Delete {told(count)}?", abort=True, err=True)
     return engine.delete(where=where)
 
 

@@ -44,7 +44,9 @@ def told(error: BaseException) -> int:
 def _usage(error: Exception) -> str:
     said = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
-    return f"{said} See `{context.command_path} --help`." if context is not None else said
+    if context is None:
+        return said
+    return f"{said}{'' if said.endswith(('.', '?')) else '.'} See `{context.command_path} --help`."
 
 
 def _line(text: str, code: int) -> int:

@@ -69,6 +69,7 @@ def import_(
 def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore: bool) -> Tally:
     from trivet.surfaces.cli.files import Skipped
     from trivet.surfaces.cli.intake import Intake
+    from trivet.surfaces.cli.lines import Broken
 
     found = list(_files(paths, store, prefix, ignore))
     reached = 0
@@ -89,6 +90,7 @@ def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore:
         for path in paths:
             _take_in_lines(intake, path)
         intake.flush()
+    intake.tally.broken.sort(key=Broken.position)
     return intake.tally
 
 

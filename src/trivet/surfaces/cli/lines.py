@@ -21,6 +21,11 @@ class Broken:
     place: str
     reason: str
 
+    def position(self) -> tuple[str, int]:
+        """Where it stands, to be told in reading order."""
+        name, _, number = self.place.rpartition(" ")
+        return name, int(number) if number.isdecimal() else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Header:

@@ -6,6 +6,7 @@ typo in a path must not answer from an empty store.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +19,16 @@ if TYPE_CHECKING:
     from trivet.engine import Engine
 
 
+EMBEDDER_VARIABLE = "TRIVET_EMBEDDER"
+
+
 @contextmanager
 def made(path: Path, collection: str, embedder: str | None) -> Iterator[Engine]:
     """The collection, made if it is new."""
     from trivet.engine import open as open_engine
 
+    if not embedder and collection not in _collections(path):
+        embedder = os.environ.get(EMBEDDER_VARIABLE)  # a wish for new collections; an old one has its model
     with open_engine(path, collection, embedder=embedder or None) as engine:
         yield engine
 
@@ -45,15 +51,21 @@ def check(path: Path, collection: str) -> None:
             f"store: there is no file {str(path)!r}; make it with `trivet add -s {place} TEXT` or "
             f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
         )
-    from trivet.stores.sqlite.store import SqliteStore
-
-    store = SqliteStore(str(path))
-    try:
-        names = store.names()
-    finally:
-        store.close()
-    if collection not in names:
+    if collection not in (names := _collections(path)):
         raise NotFoundError(
             f"collection: {str(path)!r} has no {collection!r}; there are: {', '.join(names) or 'none'}. "
             f"Make it with `trivet add -s {place} -c {shlex.quote(collection)} TEXT`"
         )
+
+
+def _collections(path: Path) -> list[str]:
+    """What is in the file; looked up without opening a collection, which would make it."""
+    if not path.exists():
+        return []
+    from trivet.stores.sqlite.store import SqliteStore
+
+    store = SqliteStore(str(path))
+    try:
+        return store.names()
+    finally:
+        store.close()

@@ -39,9 +39,9 @@ Embedder = Annotated[
     option(
         "--embedder",
         "SPEC",
-        "The model of a new collection: builtin (the default), none, folder:PATH, http://HOST/v1#MODEL…",
+        "The model of a new collection: builtin, none, folder:PATH, http://HOST/v1#MODEL… "
+        "Else TRIVET_EMBEDDER says, or builtin.",
         _PLACE,
-        env="TRIVET_EMBEDDER",
     ),
 ]
 Json = Annotated[bool, flag("--json", "One JSON value on stdout, for programs.")]

@@ -1,0 +1,157 @@
+"""Is a store made once, recognised again, and never taken for something else?"""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import trivet
+from trivet.errors import StoreError
+from trivet.stores.sqlite import database as database_module
+from trivet.stores.sqlite.database import Database
+from trivet.stores.sqlite.schema import MIGRATIONS, statements
+
+TABLES = {"counters", "collections", "models", "documents", "passages", "removed", "vectors", "fields", "links"}
+
+
+def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_a_fresh_file_has_every_table_and_the_newest_version(tmp_path: Path) -> None:
+    Database(tmp_path / "memory.db").close()
+    made = {name for (name,) in rows(tmp_path / "memory.db", "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert made >= TABLES
+    assert rows(tmp_path / "memory.db", "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert rows(tmp_path / "memory.db", "PRAGMA journal_mode") == [("wal",)]
+    assert dict(rows(tmp_path / "memory.db", "SELECT * FROM counters")) == dict.fromkeys(
+        ("document", "passage", "vector", "removed"), 0
+    )
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Database(path).close()
+    before = path.read_bytes()
+    Database(path).close()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").touch()
+    Database(tmp_path / "memory.db").close()
+    assert rows(tmp_path / "memory.db", "PRAGMA user_version") == [(len(MIGRATIONS),)]
+
+
+def test_a_store_of_a_newer_trivet_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version={len(MIGRATIONS) + 3}")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=rf"memory\.db.* schema {len(MIGRATIONS) + 3}.*knows {len(MIGRATIONS)}; upgrade"):
+        trivet.open(path, embedder="none")
+    assert path.read_bytes() == before
+
+
+def test_a_sqlite_file_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.execute("INSERT INTO recipes VALUES ('soup')")
+        connection.commit()
+    with pytest.raises(StoreError, match=r"other\.db.*another program"):
+        trivet.open(path, embedder="none")
+    assert rows(path, "SELECT * FROM recipes") == [("soup",)]
+    assert rows(path, "SELECT name FROM sqlite_master") == [("recipes",)]
+    assert rows(path, "PRAGMA journal_mode") == [("delete",)], "its journal mode was changed"
+
+
+def test_a_foreign_file_with_a_version_of_its_own_is_refused(tmp_path: Path) -> None:
+    """``user_version`` 1 is what many programs write: the number alone does not make it ours."""
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+    with pytest.raises(StoreError, match="another program"):
+        trivet.open(path, embedder="none")
+    assert rows(path, "SELECT name FROM sqlite_master") == [("recipes",)]
+
+
+def test_migrations_are_applied_once_each_from_where_the_file_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    Database(path).close()
+    later = (*MIGRATIONS, "CREATE TABLE later (x);\nINSERT INTO later VALUES (1);", "INSERT INTO later VALUES (2);")
+    monkeypatch.setattr(database_module, "MIGRATIONS", later)
+    for _ in range(2):
+        Database(path).close()
+        assert rows(path, "SELECT x FROM later") == [(1,), (2,)]
+        assert rows(path, "PRAGMA user_version") == [(len(later),)]
+
+
+def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "memory.db"
+    Database(path).close()
+    broken = (*MIGRATIONS, "CREATE TABLE later (x);\nINSERT INTO nowhere VALUES (1);")
+    monkeypatch.setattr(database_module, "MIGRATIONS", broken)
+    with pytest.raises(StoreError, match="nowhere"):
+        Database(path)
+    assert rows(path, "SELECT name FROM sqlite_master WHERE name = 'later'") == []
+    assert rows(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+
+
+def test_statements_splits_at_statement_ends_only() -> None:
+    script = "CREATE TABLE a (x TEXT DEFAULT 'one;two');  -- a comment; with a semicolon\nINSERT INTO a\nVALUES (1);\n"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in statements(script):
+            connection.execute(statement)
+        assert connection.execute("SELECT x FROM a").fetchall() == [("1",)]
+
+
+OPEN_AT_ONCE = """
+import sys, threading, time
+import trivet
+from trivet.stores.sqlite.store import SqliteStore
+path, start, worker = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+import trivet.engine
+time.sleep(max(0.0, start - time.time()))  # all at the same moment
+for attempt in range(12):
+    with trivet.open(f"{path}/{attempt}.db", embedder="none") as engine:
+        engine.add(f"hello from {worker}", id=worker)
+print("done")
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_create_the_same_store_at_once_share_it(tmp_path: Path) -> None:
+    import time
+
+    start = str(time.time() + 1.5)
+    workers = [str(number) for number in range(5)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN_AT_ONCE, str(tmp_path), start, worker],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for worker in workers
+    ]
+    for process in running:
+        told, complaints = process.communicate(timeout=100)
+        assert (told, complaints) == ("done\n", ""), complaints
+    for attempt in range(12):
+        with trivet.open(tmp_path / f"{attempt}.db") as engine:
+            assert sorted(document.id for document in engine.documents()) == workers
+            assert engine.collections() == ["default"]
