@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DATA ?= ../shared/data
 
-.PHONY: help demo test test-slow lint format bench setup clean
+.PHONY: help demo test lint format bench docs setup clean
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,10 @@ format: setup    ## let ruff rewrite the layout
 
 bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_snippets
 	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets
+
+docs: setup      ## make docs/CLI.md from the commands' own help, and the demo's picture
+	$(BIN)/python docs/cli_page.py
+	$(BIN)/python examples/demo.py --svg docs/demo.svg
 
 clean:           ## remove what make made
 	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -474,11 +474,30 @@ class TestPaging:
         assert [len(page) for page in pages] == [7] * 6 + [3]
         assert many.search("ripe apple", k=7, offset=49, **how).hits == ()
 
-    @pytest.mark.xfail(strict=True, reason="the default pool of '2k' ends the list after two pages, whatever was found")
-    def test_the_default_profile_has_a_third_page(self, many: Engine) -> None:
-        found = many.search("ripe apple")
-        assert found.candidates == 45
-        assert len(many.search("ripe apple", offset=20)) == 10
+    @pytest.mark.parametrize("how", [{}, PLAIN, {"min_relevance": 0.01}])
+    @pytest.mark.parametrize("k", [3, 10, 20, 44])
+    def test_what_only_drops_pages_to_the_end(self, many: Engine, how: dict[str, Any], k: int) -> None:
+        """The pool bounds what is scored anew, not how far a list can be read."""
+        pages = [many.search("ripe apple", k=k, offset=offset, **how) for offset in range(0, 50, k)]
+        assert [hit.rank for page in pages for hit in page] == list(range(1, 46))
+        assert len({hit.id for page in pages for hit in page}) == 45
+
+    def test_copies_do_not_starve_a_page(self, open_store: Open) -> None:
+        """Forty copies above ten other documents: the answer is the one and the ten, on pages of any size."""
+        memory = open_store()
+        memory.add([{"id": f"copy{n}", "text": "plum plum"} for n in range(40)])
+        memory.add([{"id": f"other{n}", "text": f"plum and {n} more things besides"} for n in range(10)])
+        whole = ids(memory.search("plum", k=11))
+        assert len(whole) == 11
+        assert sum(id.startswith("other") for id in whole) == 10
+        for k in (1, 2, 5):
+            pages = [ids(memory.search("plum", k=k, offset=offset)) for offset in range(0, 12, k)]
+            assert [id for page in pages for id in page] == whole
+
+    def test_what_scores_anew_sees_the_same_pool_on_every_page(self, many: Engine) -> None:
+        how: dict[str, Any] = {"rerankers": ["importance"], "pool": 15, "k": 10}
+        assert len(many.search("ripe apple", offset=10, **how)) == 5
+        assert many.search("ripe apple", offset=20, **how).hits == ()
 
     def test_asking_a_page_again_gives_it_again(self, many: Engine) -> None:
         pages = [many.search("ripe apple", k=5, offset=5).hits for _ in range(3)]

@@ -64,12 +64,17 @@ def embed(
 
 def embed_few(shelf: Shelf, embedder: Embedder, model: Model, pids: Sequence[int]) -> None:
     """Give just these passages their vectors; what else waits goes on waiting."""
+    if not pids:
+        return
     known = dict(shelf.known_vectors(model.mid, pids))
-    fresh = [row for row in shelf.passages(pids) if row[0] not in known]
+    waiting = shelf.next_pending(model.mid, min(pids) - 1, max(pids) - min(pids) + 1)  # others brought theirs
+    fresh = [row for row in waiting if row[0] in pids and row[0] not in known]
     if fresh:
-        texts = [joined(title, text) for _, _, title, text in fresh]
-        vectors = _checked(embedder.embed_passages(texts), embedder, len(texts), model.dim)
-        known |= {row[0]: vector.astype("<f4").tobytes() for row, vector in zip(fresh, vectors, strict=True)}
+        texts = {pid: joined(title, text) for pid, _, title, text in fresh}
+        once = list(dict.fromkeys(texts.values()))
+        vectors = _checked(embedder.embed_passages(once), embedder, len(once), model.dim)
+        rows = {text: vector.astype("<f4").tobytes() for text, vector in zip(once, vectors, strict=True)}
+        known |= {pid: rows[text] for pid, text in texts.items()}
     if known:
         shelf.add_vectors(model.mid, list(known.items()))
 

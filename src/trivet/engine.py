@@ -61,6 +61,7 @@ EMBED_AT_ONCE = (
 )
 TIDY_FROM, TIDY_EVERY = 1_000, 20_000  # passages added in one call
 MAX_QUERY = 10_000  # characters; a question longer than this is a document
+DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
 DEFAULT_COLLECTION = "default"
 
 
@@ -278,24 +279,15 @@ class Engine:
         asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
         answers = self._answers(asked, chosen)
         fusing = time.perf_counter()
-        candidates = self._fuse(asked, answers, chosen)
+        answers.pool = self._fuse(answers, chosen)
         fetching = time.perf_counter()
-        offset = before = _offset(offset)
-        if not chosen.rerankers and not chosen.min_relevance:
-            candidates = candidates[offset : offset + chosen.k]
-            offset = 0
-        hits = self._hits(candidates, answers, chosen)
-        reranking = time.perf_counter()
-        for step in chosen.rerankers:
-            hits = build(step.name, step.options).rerank(hits, asked.query)
-        hits = [hit for hit in hits if hit.relevance >= chosen.min_relevance]
-        hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits[offset : offset + chosen.k], start=before + 1)]
+        hits, reranked = self._page(answers, _offset(offset), asked.query, chosen)
         ended = time.perf_counter()
         trace = (
             *answers.stages,
             Stage("fusion", (fetching - fusing) * 1000, chosen.fusion),
-            Stage("fetch", (reranking - fetching) * 1000),
-            Stage("rerank", (ended - reranking) * 1000, ", ".join(step.name for step in chosen.rerankers)),
+            Stage("fetch", (ended - fetching) * 1000 - reranked),
+            Stage("rerank", reranked, ", ".join(step.name for step in chosen.rerankers)),
             Stage("total", (ended - started) * 1000),
         )
         degraded = (*asked.degraded, *answers.degraded)
@@ -396,10 +388,30 @@ class Engine:
             raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in failed))
         return _Answers(rankings, stages, degraded)
 
-    def _fuse(self, asked: _Asked, answers: _Answers, profile: Profile) -> list[Candidate]:
-        pool = fuse(profile.fusion, answers.rankings, profile.weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
-        answers.pool = pool
-        return pool[: max(profile.pool_size(profile.k), profile.k)]
+    def _fuse(self, answers: _Answers, profile: Profile) -> list[Candidate]:
+        return fuse(profile.fusion, answers.rankings, profile.weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
+
+    def _page(self, answers: _Answers, offset: int, query: Query, profile: Profile) -> tuple[list[Hit], float]:
+        """The hits after ``offset``, and how many milliseconds the rerankers took.
+
+        A reranker that scores anew sees the profile's pool whatever the page, so that page 2 never reshuffles page 1.
+        One that only drops is shown more until the page is full.
+        """
+        pool, wanted, reranked = answers.pool, offset + profile.k, 0.0
+        if not profile.rerankers and not profile.min_relevance:
+            return _numbered(self._hits(pool[offset:wanted], answers, profile), offset), reranked
+        drops_only = all(step.name in DROPS_ONLY for step in profile.rerankers)
+        size = profile.pool_size(profile.k) + (offset if drops_only else 0)
+        while True:
+            hits = self._hits(pool[:size], answers, profile)
+            begun = time.perf_counter()
+            for step in profile.rerankers:
+                hits = build(step.name, step.options).rerank(hits, query)
+            hits = [hit for hit in hits if hit.relevance >= profile.min_relevance]
+            reranked += (time.perf_counter() - begun) * 1000
+            if not drops_only or len(hits) >= wanted or size >= len(pool):
+                return _numbered(hits[offset:wanted], offset), reranked
+            size *= 4
 
     def _hits(self, candidates: Sequence[Candidate], answers: _Answers, profile: Profile) -> list[Hit]:
         """The one text fetch, for the survivors."""
@@ -693,6 +705,10 @@ def _batches(given: Iterator[records.Prepared]) -> Iterator[list[records.Prepare
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _numbered(hits: Iterable[Hit], offset: int) -> list[Hit]:
+    return [replace(hit, rank=rank) for rank, hit in enumerate(hits, start=offset + 1)]
 
 
 def _offset(value: Any) -> int:

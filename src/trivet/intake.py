@@ -215,7 +215,7 @@ def check_link(link: Link, name: str = "link") -> Link:
     if not isinstance(link.type, str) or not link.type.strip() or len(link.type) > 64:
         raise InputError(f"{name}: link type {link.type!r} is not a short text such as 'see-also'")
     weight = link.weight
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not (math.isfinite(weight) and weight >= 0):
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1e100:
         raise InputError(f"{name}: link weight {link.weight!r} is not a number from 0 up")
     return replace(link, weight=float(weight))
 

@@ -18,24 +18,36 @@ _SYMBOLS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 def compile_filter(where: Filter, cid: int) -> Sql:
-    """(SELECT did …, parameters)."""
+    """(SELECT did …, parameters). Parts are named one after another: nested, SQLite's parser has room for few levels."""
+    steps: list[Sql] = []
+    last = _named(where, cid, steps)
+    if len(steps) == 1:
+        return steps[0]
+    named = ", ".join(f"part{number}(did) AS ({sql})" for number, (sql, _) in enumerate(steps))
+    return f"WITH {named} {last}", [value for _, values in steps for value in values]
+
+
+def _named(where: Filter, cid: int, steps: list[Sql]) -> str:
+    """Add the SELECTs that find what the filter allows; what reads the last of them."""
     match where:
         case And(parts):
-            return _compound(parts, " INTERSECT ", cid) if parts else _everything(cid)
+            found = _compound(parts, " INTERSECT ", cid, steps) if parts else _everything(cid)
         case Or(parts):
-            return _compound(parts, " UNION ", cid) if parts else _nothing()
+            found = _compound(parts, " UNION ", cid, steps) if parts else _nothing()
         case Not(part):
-            sql, values = compile_filter(part, cid)
-            everything, first = _everything(cid)
-            return f"{everything} EXCEPT SELECT did FROM ({sql})", first + values
+            without = _named(part, cid, steps)
+            everything, values = _everything(cid)
+            found = f"{everything} EXCEPT {without}", values
         case Exists(field):
-            return _select(field, cid, "{column} IS NOT NULL", [])
+            found = _select(field, cid, "{column} IS NOT NULL", [])
         case Eq(field, value):
-            return _any_of(field, (value,), cid)
+            found = _any_of(field, (value,), cid)
         case In(field, values):
-            return _any_of(field, values, cid)
-        case Range(field):
-            return _range(where, cid)
+            found = _any_of(field, values, cid)
+        case Range():
+            found = _range(where, cid)
+    steps.append(found)
+    return f"SELECT did FROM part{len(steps) - 1}"
 
 
 def _everything(cid: int) -> Sql:
@@ -46,9 +58,8 @@ def _nothing() -> Sql:
     return "SELECT did FROM documents WHERE 0", []
 
 
-def _compound(parts: tuple[Filter, ...], joint: str, cid: int) -> Sql:
-    compiled = [compile_filter(part, cid) for part in parts]
-    return joint.join(f"SELECT did FROM ({sql})" for sql, _ in compiled), [v for _, values in compiled for v in values]
+def _compound(parts: tuple[Filter, ...], joint: str, cid: int, steps: list[Sql]) -> Sql:
+    return joint.join([_named(part, cid, steps) for part in parts]), []
 
 
 def _any_of(field: str, values: tuple[Value, ...], cid: int) -> Sql:
@@ -57,8 +68,11 @@ def _any_of(field: str, values: tuple[Value, ...], cid: int) -> Sql:
         return _nothing()
     if len(wanted) == 1:
         return _select(field, cid, "{column} = ?", wanted)
-    # one parameter however long the list is: a scope can hold thousands of session ids
-    return _select(field, cid, "{column} IN (SELECT value FROM json_each(?))", [json.dumps(wanted)])
+    # One parameter however long the list is: a scope can hold thousands of session ids. SQLite's JSON ends a text at NUL.
+    plain = [value for value in wanted if not (is_text(value) and "\0" in str(value))]
+    odd = [value for value in wanted if is_text(value) and "\0" in str(value)]
+    tests = ["{column} IN (SELECT value FROM json_each(?))", *["{column} = ?"] * len(odd)]
+    return _select(field, cid, f"({' OR '.join(tests)})", [json.dumps(plain), *odd])
 
 
 def _range(where: Range, cid: int) -> Sql:

@@ -64,12 +64,13 @@ class Tail:
         for term in required:
             here = self.postings.get(term, {})
             scores = {pid: score for pid, score in scores.items() if pid in here}
+        matching: Collection[int] = scores if required else self.dids
         for words, weight in phrases:
-            counts = {pid: self._occurrences(pid, words) for pid in self.dids}
-            scores = {
+            counts = {pid: self._occurrences(pid, words) for pid in matching}
+            matching = scores = {
                 pid: scores.get(pid, 0.0) + weight * self._saturation(pid, count, average)
                 for pid, count in counts.items()
-                if count and (pid in scores or not required)
+                if count
             }
         return [(score, pid, self.dids[pid]) for pid, score in scores.items()]
 

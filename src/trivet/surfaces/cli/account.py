@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from trivet.types import Explanation, Hit, LegVerdict, Results
 
 BAR = 16  # cells
+NUMBERS = 48  # cells that a hit's numbers take, before the bar
 
 
-def of(hit: Hit, screen: Screen) -> RenderableType:
-    """The legs that found a hit, what each gave, and what the rerankers made of it."""
-    table = _table("leg", "rank", "raw", "normalised", "weight", "share", bar=screen.terminal)
+def of(hit: Hit, screen: Screen, room: int | None = None) -> RenderableType:
+    """The legs that found a hit, what each gave, and what the rerankers made of it, in ``room`` cells."""
+    room = screen.width if room is None else room
+    cells = min(BAR, room - NUMBERS) if screen.terminal else 0
+    table = _table("leg", "rank", "raw", "norm", "weight", "share", bar=cells > 0, gap=2 if room >= NUMBERS else 1)
     full = bars.longest([hit.contributions])
     for one in hit.contributions:
         numbers = (f"{one.rank}", f"{one.raw:.3f}", f"{one.normalised:.3f}", f"{one.weight:.3g}", f"{one.share:.4f}")
         row: list[RenderableType] = [_leg(one.leg, screen), *numbers]
-        if screen.terminal:
-            row.append(bars.single(one.leg, one.share / full if full > 0 else 0.0, BAR, screen.colour))
+        if cells > 0:
+            row.append(bars.single(one.leg, one.share / full if full > 0 else 0.0, cells, screen.colour))
         table.add_row(*row)
     table.add_row(Text("fused", style="bold"), "", "", "", "", Text(f"{hit.fused:.4f}", style="bold"))
     return Group(table, *_adjustments(hit), *_passage(hit))
@@ -98,8 +101,8 @@ def _leg(name: str, screen: Screen) -> Text:
     return Text(name, style=bars.colour(name) if screen.colour else "")
 
 
-def _table(first: str, *numbers: str, bar: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+def _table(first: str, *numbers: str, bar: bool, gap: int = 2) -> Table:
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
     table.add_column(first, no_wrap=True)
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)

@@ -7,7 +7,6 @@ import shlex
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +49,8 @@ def doctor(
 
 
 def environment() -> Iterator[Check]:
+    from importlib.metadata import PackageNotFoundError, version
+
     yield Check("python", True, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     yield Check("sqlite", True, sqlite3.sqlite_version)
     for name in PACKAGES:
@@ -107,7 +108,7 @@ def _model(engine: Engine, place: str) -> Iterator[Check]:
         trouble = ""
     except EmbedderError as error:
         trouble = str(error)
-    answer = engine.search(PROBE, k=1, profile=engine.settings, weights={"lexical": 0.0, "trigram": 0.0, "dense": 1.0})
+    answer = engine.search(PROBE, k=1, alpha=0.5)  # words answer too, so a model that does not is told, not raised
     lost = [item.reason for item in answer.degraded if item.part == "dense" and "not embedded" not in item.reason]
     asked = next((stage.ms for stage in answer.trace if stage.name == "dense"), 0.0)
     if lost and not found.model.startswith("vectors"):

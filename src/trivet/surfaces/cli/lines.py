@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trivet.errors import InputError
-
-FORMAT = 1
+from trivet.transfer import FORMAT, parse_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,6 @@ class Line:
 
 
 def parsed(raw: Iterable[bytes], name: str) -> Iterator[Header | Line | Broken]:
-    from trivet.transfer import parse_line
-
     for number, content in enumerate(raw, start=1):
         place = f"{name} line {number}"
         try:

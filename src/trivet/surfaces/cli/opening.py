@@ -18,7 +18,6 @@ from trivet.errors import NotFoundError
 if TYPE_CHECKING:
     from trivet.engine import Engine
 
-
 EMBEDDER_VARIABLE = "TRIVET_EMBEDDER"
 
 
@@ -51,7 +50,8 @@ def check(path: Path, collection: str) -> None:
             f"store: there is no file {str(path)!r}; make it with `trivet add -s {place} TEXT` or "
             f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
         )
-    if collection not in (names := _collections(path)):
+    names = _collections(path)
+    if collection not in names:
         raise NotFoundError(
             f"collection: {str(path)!r} has no {collection!r}; there are: {', '.join(names) or 'none'}. "
             f"Make it with `trivet add -s {place} -c {shlex.quote(collection)} TEXT`"
@@ -59,7 +59,7 @@ def check(path: Path, collection: str) -> None:
 
 
 def _collections(path: Path) -> list[str]:
-    """What is in the file; looked up without opening a collection, which would make it."""
+    """What is in the file; asked of the store, because opening a collection with the engine makes it."""
     if not path.exists():
         return []
     from trivet.stores.sqlite.store import SqliteStore

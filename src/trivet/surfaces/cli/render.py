@@ -71,7 +71,7 @@ def _body(hit: Hit, marker: Marker, screen: Screen, room: int, explain: bool) ->
     text = marker.snippet(hit.text, max(40, cells), hit.document.title)
     parts: list[RenderableType] = [heading(hit, marker, screen), wrapped(text, room, SNIPPET_LINES)]
     if explain:
-        parts.append(Padding(account.of(hit, screen), (0, 0, 1, 0)))
+        parts.append(Padding(account.of(hit, screen, room), (0, 0, 1, 0)))
     return Group(*parts)
 
 

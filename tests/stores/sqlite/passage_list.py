@@ -1,0 +1,89 @@
+"""The truth, as a list: what the projections read from when there is no store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+
+
+class PassageList:
+    """Passages and removals that grow as a store's do: numbers are never used twice."""
+
+    def __init__(self) -> None:
+        self.passages: dict[int, tuple[int, str, str]] = {}
+        self.removed: list[tuple[int, int]] = []
+        self.version = 0
+        self._last = 0
+
+    def add(self, did: int, text: str, title: str = "") -> int:
+        self._last += 1
+        self.version += 1
+        self.passages[self._last] = (did, title, text)
+        return self._last
+
+    def add_all(self, texts: Sequence[str]) -> None:
+        """One passage each, of documents numbered from 1 on."""
+        for did, text in enumerate(texts, start=len(self.passages) + 1):
+            self.add(did, text)
+
+    def remove(self, pid: int) -> None:
+        self.version += 1
+        del self.passages[pid]
+        self.removed.append((len(self.removed) + 1, pid))
+
+    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
+        rows = [(number, *row) for number, row in sorted(self.passages.items()) if number > pid]
+        return [(number, did, title, text) for number, did, title, text in rows][:limit]
+
+    def count_after(self, pid: int) -> int:
+        return sum(number > pid for number in self.passages)
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        return [item for item in self.removed if item[0] > seq]
+
+
+class VectorList:
+    """Vectors by passage, likewise."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[int, int, Vector]] = {}
+        self.removed: list[tuple[int, int]] = []
+        self.version = 0
+        self._last = 0
+
+    def add(self, did: int, vector: Vector, pid: int | None = None) -> int:
+        """The passage has the number of its vector unless it is given."""
+        self._last += 1
+        self.version += 1
+        pid = self._last if pid is None else pid
+        self.rows[self._last] = (pid, did, np.asarray(vector, dtype=np.float32))
+        return pid
+
+    def remove(self, pid: int) -> None:
+        self.version += 1
+        self.rows = {vid: row for vid, row in self.rows.items() if row[0] != pid}
+        self.removed.append((len(self.removed) + 1, pid))
+
+    def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+        rows = [(number, *row) for number, row in sorted(self.rows.items()) if number > vid]
+        if not rows:
+            return vid, [], [], b""
+        data = b"".join(row[3].astype("<f4").tobytes() for row in rows)
+        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        return [item for item in self.removed if item[0] > seq]
+
+    def cosines(self, query: Vector) -> list[tuple[float, int, int]]:
+        """(cosine, pid, did), the best passage of each document, best first: what an exact search finds."""
+        best: dict[int, tuple[float, int, int]] = {}
+        for pid, did, vector in self.rows.values():
+            if vector.any():
+                score = float(vector.astype(np.float64) @ query.astype(np.float64))
+                if did not in best or score > best[did][0]:
+                    best[did] = (score, pid, did)
+        return sorted(best.values(), key=lambda hit: (-hit[0], hit[2]))

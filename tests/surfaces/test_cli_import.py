@@ -1,0 +1,214 @@
+"""Do files, folders and lines get in, and is everything left out with its reason?"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from trivet.surfaces.cli import files, intake
+from trivet.surfaces.cli.ignoring import Ignore
+
+
+def write(root: Path, contents: dict[str, str | bytes]) -> Path:
+    for name, content in contents.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return root
+
+
+@pytest.fixture
+def docs(clean_place: Path) -> Path:
+    return write(
+        clean_place / "docs",
+        {
+            "guide.md": "intro\n# Key rotation\nRotate the keys every month.\n",
+            "sub/tool.py": "def rotate():\n    return 'keys'\n",
+            "sub/notes.txt": "plain words\n",
+            ".gitignore": "build/\n*.tmp\n",
+            "build/out.txt": "made\n",
+            "scratch.tmp": "x\n",
+            "sub/.gitignore": "!kept.tmp\n/secret.txt\n",
+            "sub/kept.tmp": "kept after all\n",
+            "sub/secret.txt": "not this\n",
+            "sub/deeper/secret.txt": "but this\n",
+            ".hidden/a.md": "# no\n",
+            "logo.png": b"\x89PNG\0\0",
+            "latin.txt": b"caf\xe9",
+            "empty.md": "  \n",
+            "records.jsonl": '{"a": 1}\n',
+        },
+    )
+
+
+def test_a_folder(cli, docs: Path) -> None:
+    ran = cli("import", docs, "--json")
+    assert ran.code == 0, ran.err
+    told = ran.json
+    assert (told["added"], told["updated"], told["unchanged"], told["pending"]) == (5, 0, 0, 0)
+    assert {item["path"]: item["reason"].partition(":")[0] for item in told["skipped"]} == {
+        ".gitignore": "hidden",
+        ".hidden": "hidden",
+        "sub/.gitignore": "hidden",
+        "build": "ignored by .gitignore",
+        "scratch.tmp": "ignored by .gitignore",
+        "sub/secret.txt": "ignored by .gitignore",
+        "logo.png": "binary",
+        "latin.txt": "binary",
+        "empty.md": "empty",
+        "records.jsonl": "JSONL in a folder",
+    }
+    guide = cli("get", "guide.md", "--json").json
+    assert (guide["title"], guide["kind"], guide["meta"]["path"]) == ("Key rotation", "markdown", "guide.md")
+    modified = (docs / "guide.md").stat().st_mtime
+    assert abs(datetime.fromisoformat(guide["created"]).timestamp() - modified) < 0.001
+    tool = cli("get", "sub/tool.py", "--json").json
+    assert (tool["title"], tool["kind"], tool["meta"]["language"]) == ("tool.py", "code", "python")
+
+
+def test_the_summary_names_reasons(cli, docs: Path) -> None:
+    ran = cli("import", docs)
+    assert ran.out.startswith("5 added · 0 updated · 0 unchanged · 10 skipped")
+    assert "  skipped 2: binary: latin.txt, logo.png\n" in ran.out
+    assert ran.err == ""
+
+
+def test_again_reads_only_what_changed(cli, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("import", docs)
+    read: list[str] = []
+    reading = files.read
+    monkeypatch.setattr(intake.files, "read", lambda file: read.append(file.id) or reading(file))
+    assert cli("import", docs).out.startswith("0 added · 0 updated · 5 unchanged")
+    assert [id for id in read if id not in ("latin.txt", "logo.png", "empty.md")] == []
+    (docs / "guide.md").write_text("# Key rotation\nEvery week from now on.\n")
+    os.utime(docs / "sub/tool.py")
+    # a touched file is read again; its content is the same, but its time is news
+    assert cli("import", docs, "--json").json["updated"] == 2
+    assert "sub/notes.txt" not in read
+
+
+def test_an_interrupted_import_goes_on(cli, clean_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(clean_place / "many", {f"{number:02}.txt": f"text {number}" for number in range(10)})
+    monkeypatch.setattr(intake, "PIECE_DOCUMENTS", 3)
+    reading = files.read
+
+    def stopped(file: files.File) -> object:
+        if file.id == "07.txt":
+            raise KeyboardInterrupt
+        return reading(file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(intake.files, "read", stopped)
+        ran = cli("import", "many")
+    assert ran.code == 130
+    assert ran.err == "trivet: interrupted; what was written is kept, the same command goes on from there\n"
+    assert cli("import", "many").out.startswith("4 added · 0 updated · 6 unchanged")
+
+
+def test_huge_files_are_left_out(cli, clean_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 1_000_000)
+    write(clean_place / "docs", {"big.log": "a" * 1_500_000, "small.log": "b"})
+    skipped = cli("import", "docs", "--json").json["skipped"]
+    assert skipped == [{"path": "big.log", "reason": "larger than 1 MB (1.5 MB)"}]
+
+
+def test_the_store_itself_is_not_imported(cli, clean_place: Path) -> None:
+    write(clean_place, {"a.txt": "words"})
+    cli("import", ".")
+    assert cli("import", ".", "--json").json["skipped"] == []
+
+
+def test_rules_above_the_folder_hold_in_a_repository(cli, clean_place: Path) -> None:
+    write(clean_place, {".git/HEAD": "ref", ".gitignore": "*.log\n", "docs/a.log": "no", "docs/b.md": "yes"})
+    assert cli("import", "docs", "--json").json["added"] == 1
+    assert cli("import", "docs", "--no-ignore", "--json").json["added"] == 1
+    assert not Ignore.above(clean_place).layers
+
+
+def test_named_files_keep_their_name_and_prefixes_part_folders(cli, clean_place: Path) -> None:
+    write(clean_place, {"one/README.md": "# One", "two/README.md": "# Two", ".env.md": "# Hidden but named"})
+    told = cli("import", "one", "two", ".env.md", "--json").json
+    assert told["added"] == 2
+    assert "the same id" in told["skipped"][0]["reason"]
+    assert cli("import", "two", "--prefix", "two/", "--json").json["added"] == 1
+    assert cli("get", "two/README.md", "--json").json["title"] == "Two"
+    assert cli("get", ".env.md").code == 0
+
+
+def test_jsonl_with_broken_lines_keeps_the_good_ones(cli, clean_place: Path) -> None:
+    lines = ['{"id": "a", "text": "one"}', "{broken", '{"id": "b"}', "[1]", '{"id": "c", "txt": "x"}', "", b"\xff"]
+    good = '{"id": "d", "text": "two", "meta": {"n": 1}}'
+    content = b"\n".join(line.encode() if isinstance(line, str) else line for line in [*lines, good])
+    write(clean_place, {"data.jsonl": content})
+    ran = cli("import", "data.jsonl")
+    assert ran.code == 2
+    assert ran.out.startswith("2 added · 0 updated · 0 unchanged · 0 skipped · 5 broken")
+    told = ran.err.splitlines()
+    assert [line.split(": ")[1] for line in told] == [f"data.jsonl line {number}" for number in (2, 3, 4, 5, 7)]
+    assert "did you mean 'text'" in told[3]
+    assert cli("get", "a").code == cli("get", "d").code == 0
+
+
+def test_jsonl_and_text_through_a_pipe(cli) -> None:
+    ran = cli("import", "-", "--json", piped='{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n')
+    assert ran.json["added"] == 2
+    assert cli("import", "-", "--json", piped="just some text\nof two lines").json["added"] == 1
+    assert cli("import", "-", "--json", piped="just some text\nof two lines").json["unchanged"] == 1
+    assert cli("import", "-", piped=b"\0\1\2").code == 2
+
+
+def test_ids_given_twice_are_counted(cli) -> None:
+    told = cli("import", "-", "--json", piped='{"id": "a", "text": "one"}\n{"id": "a", "text": "two"}\n').json
+    assert (told["added"], told["repeated"]) == (1, 1)
+    assert cli("get", "a", "--json").json["text"] == "two"
+
+
+def test_an_export_comes_back(cli, clean_place: Path) -> None:
+    cli("add", "hello world", "--id", "a", "--meta", "n=1")
+    cli("add", "second", "--id", "b", "--link", "a:part-of")
+    cli("settings", "--set", "rrf_k=7", "--set", "fusion=rrf")
+    streamed = cli("export", "-", "--vectors").out
+    assert cli("import", "-", "--store", "copy.db", "--json", piped=streamed).json["added"] == 2
+    assert cli("settings", "--store", "copy.db", "--json").json["rrf_k"] == 7
+    ours, theirs = (cli("get", "b", "--store", name, "--json").json for name in ("memory.db", "copy.db"))
+    assert {**ours, "updated": 0} == {**theirs, "updated": 0}
+    assert cli("stats", "--store", "copy.db", "--json").json["embedded"] == 2
+
+
+def test_no_wait_leaves_the_meaning_for_later(cli, clean_place: Path) -> None:
+    lines = "\n".join(json.dumps({"id": str(number), "text": f"text {number}"}) for number in range(40))
+    ran = cli("import", "-", "--no-wait", piped=lines)
+    assert ran.code == 0
+    done = cli("reembed", "--json").json
+    assert done["pending"] == 0
+    assert cli("stats", "--json").json["embedded"] == 40
+
+
+def test_a_missing_path_stops_before_anything_is_made(cli, clean_place: Path) -> None:
+    ran = cli("import", "nowhere")
+    assert ran.code == 2
+    assert "there is no file or folder 'nowhere'" in ran.err
+    assert not (clean_place / "memory.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# One #\n", "One"),
+        ("```\n# code\n```\n## Two", "Two"),
+        ("---\ntitle: 'Three'\n---\n# Four", "Three"),
+        ("---\ndate: 1\n---\n# Four", "Four"),
+        ("#hashtag only", ""),
+    ],
+)
+def test_headings(text: str, title: str) -> None:
+    assert files.heading(text) == title
+
+
+def test_a_utf16_file_says_so() -> None:
+    assert files.decoded("héllo".encode("utf-16")) == "héllo"
+    assert files.decoded("\ufeffhéllo".encode()) == "héllo"

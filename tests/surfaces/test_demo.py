@@ -1,0 +1,27 @@
+"""Does the demo run, and does it say what it promises?"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+
+
+@pytest.mark.slow
+def test_the_demo(clean_place: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "TRIVET_EMBEDDER"}
+    done = subprocess.run(
+        [sys.executable, str(DEMO)], capture_output=True, encoding="utf-8", env=environment, timeout=250, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("\n## ") == 10
+    assert "left out as a copy of a hit above: note-led-codes-pasted" in done.stdout
+    assert "no answer" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert (clean_place / ".demo" / "notes.db").exists()

@@ -1,0 +1,46 @@
+"""Can a caller act on what went wrong: by its class, and by the exit code of a process?"""
+
+from __future__ import annotations
+
+import pytest
+
+from trivet import errors
+from trivet.errors import EXIT_CODES, TrivetError, exit_code
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "also"),
+    [
+        (errors.InputError, 2, ValueError),
+        (errors.NotFoundError, 1, LookupError),
+        (errors.StoreError, 1, OSError),
+        (errors.EmbedderError, 1, RuntimeError),
+        (errors.ModelMismatchError, 2, errors.EmbedderError),
+        (errors.MissingExtraError, 2, ImportError),
+        (errors.TrivetError, 1, Exception),
+    ],
+)
+def test_code_and_kin(kind: type[TrivetError], code: int, also: type[Exception]) -> None:
+    error = kind("what, which value, the way out")
+    assert exit_code(error) == code
+    assert isinstance(error, TrivetError)
+    assert isinstance(error, also)
+    assert str(error) == "what, which value, the way out"
+
+
+def test_every_kind_has_a_code() -> None:
+    kinds = {
+        found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, TrivetError)
+    }
+    assert kinds == set(EXIT_CODES)
+
+
+def test_a_kind_of_a_kind_has_its_parents_code() -> None:
+    class Special(errors.StoreError):
+        pass
+
+    class Odd(TrivetError):
+        pass
+
+    assert exit_code(Special("x")) == EXIT_CODES[errors.StoreError]
+    assert exit_code(Odd("x")) == EXIT_CODES[TrivetError]

@@ -1,0 +1,215 @@
+"""Does a collection come back as it left, and is a broken file told with its line?"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trivet
+from trivet import transfer
+from trivet.engine import Engine
+from trivet.errors import InputError, StoreError
+
+Open = Callable[..., Engine]
+
+
+def full(memory: Engine) -> Engine:
+    memory.add(
+        [
+            {
+                "id": "a", "text": "apple \u2028 pie\nwith a line, “quotes” and \\ \U0001f600", "title": "Ä title", "kind": "fact",
+                "meta": {"tags": ["x", None, {"deep": 1.5}], "n": 2**62, "empty": {}}, "importance": 0.25,
+                "created": "2024-01-02T03:04:05.678901+00:00", "updated": "2024-02-02", "accessed": "2025-01-01",
+                "valid_from": "2020-01-01", "valid_to": "9999-12-31T23:59:59.999999", "links": [{"target": "b", "type": "part-of", "weight": 0.5}, "gone"],
+            },
+            {"id": "b", "text": "", "title": "only a title"},
+            {"id": "c", "text": "Long sentence about pears and plums. " * 150},
+        ]
+    )  # fmt: skip
+    memory.link("c", "a")
+    memory.update_settings("memories", k=7, trigram_gate=0.4)
+    memory.wait(timeout=30)
+    return memory
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize("vectors", [False, True])
+    def test_documents_links_and_settings(self, open_store: Open, tmp_path: Path, vectors: bool) -> None:
+        one = full(open_store("one.db", embedder="hashing:32"))
+        assert one.export(tmp_path / "out.jsonl", vectors=vectors) == 3
+        other = open_store("other.db", embedder="hashing:32")
+        told = other.import_(tmp_path / "out.jsonl")
+        assert (told.added, told.pending) == (3, told.pending)
+        other.wait(timeout=30)
+        assert list(other.documents()) == list(one.documents())
+        assert other.links() == one.links()
+        assert other.settings == one.settings
+        assert other.stats().passages == one.stats().passages
+        before, after = (memory.search("pears apple", k=3) for memory in (one, other))
+        assert [(h.id, h.score, h.contributions) for h in after] == [(h.id, h.score, h.contributions) for h in before]
+
+    def test_and_again_it_is_the_same_file(self, open_store: Open, tmp_path: Path) -> None:
+        one = full(open_store("one.db"))
+        one.export(tmp_path / "first.jsonl")
+        other = open_store("other.db")
+        other.import_(tmp_path / "first.jsonl")
+        other.export(tmp_path / "second.jsonl")
+        assert (tmp_path / "second.jsonl").read_text(encoding="utf-8") == (tmp_path / "first.jsonl").read_text(encoding="utf-8")
+
+    def test_vectors_spare_the_embedding_where_the_model_is_the_same(
+        self, open_store: Open, taught: Any, tmp_path: Path
+    ) -> None:
+        open_store("one.db", embedder=taught("apple", name="m")).add([{"id": "a", "text": "apple"}, {"id": "b", "text": "pie"}])
+        open_store("one.db", embedder=taught("apple", name="m")).export(tmp_path / "out.jsonl", vectors=True)
+        same, other = taught("apple", name="m"), taught("pie", name="n")
+        memory = open_store("same.db", embedder=same)
+        memory.import_(tmp_path / "out.jsonl")
+        assert same.passages == []
+        assert [hit.id for hit in memory.search("apple", alpha=1)] == ["a"]
+        memory = open_store("different.db", embedder=other)
+        memory.import_(tmp_path / "out.jsonl")
+        assert other.passages == ["apple", "pie"]
+        assert [hit.id for hit in memory.search("pie", alpha=1)] == ["b"]
+        memory = open_store("none.db")
+        assert memory.import_(tmp_path / "out.jsonl").added == 2
+
+    def test_without_vectors_there_are_none(self, open_store: Open, tmp_path: Path) -> None:
+        full(open_store("one.db", embedder="hashing:32")).export(tmp_path / "out.jsonl")
+        assert "vector" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+    def test_into_a_collection_in_use_the_settings_stay(self, open_store: Open, tmp_path: Path) -> None:
+        full(open_store("one.db")).export(tmp_path / "out.jsonl")
+        other = open_store("other.db")
+        other.add("was here first", id="first")
+        other.update_settings(k=3)
+        other.import_(tmp_path / "out.jsonl")
+        assert other.settings.k == 3
+        assert other.stats().documents == 4
+
+    def test_twice_changes_nothing(self, open_store: Open, tmp_path: Path) -> None:
+        full(open_store("one.db")).export(tmp_path / "out.jsonl")
+        other = open_store("other.db")
+        other.import_(tmp_path / "out.jsonl")
+        told = other.import_(tmp_path / "out.jsonl")
+        assert (told.added, told.updated, told.unchanged) == (0, 0, 3)
+
+
+class TestFile:
+    def test_header_then_one_line_a_document(self, open_store: Open, tmp_path: Path) -> None:
+        full(open_store("one.db", "notes", language="fr")).export(tmp_path / "out.jsonl")
+        header, *rest = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
+        assert (header["trivet"], header["collection"], header["documents"], header["model"]) == (1, "notes", 3, None)
+        assert header["config"] == {"language": "fr", "words_only": True}
+        assert header["settings"]["k"] == 7
+        assert [line["id"] for line in rest] == ["a", "b", "c"]
+        assert rest[0]["created"] == "2024-01-02T03:04:05.678901+00:00"
+        assert "accessed" not in rest[1]
+
+    def test_progress(self, open_store: Open, tmp_path: Path) -> None:
+        memory = open_store()
+        memory.add([f"text {n}" for n in range(450)])
+        told: list[tuple[int, int]] = []
+        memory.export(tmp_path / "out.jsonl", progress=lambda done, total: told.append((done, total)))
+        assert told == [(0, 450), (200, 450), (400, 450), (450, 450)]
+
+    def test_a_failed_export_leaves_the_old_file(self, words: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        target = tmp_path / "out.jsonl"
+        words.add(["one", "two"])
+        words.export(target)
+        before = target.read_text()
+
+        def broken(shelf: Any, vectors: bool = False) -> Any:
+            yield "half a file"
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(transfer, "lines", broken)
+        with pytest.raises(StoreError, match="cannot write .*: No space left on device"):
+            words.export(target)
+        assert target.read_text() == before
+        assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out.jsonl"]
+
+    def test_a_broken_store_is_not_called_a_broken_target(self, words: Engine, tmp_path: Path) -> None:
+        words.close()
+        with pytest.raises(StoreError, match=r"is closed; open it again with trivet\.open"):
+            words.export(tmp_path / "out.jsonl")
+
+    def test_a_folder_that_is_not_there(self, words: Engine, tmp_path: Path) -> None:
+        with pytest.raises(StoreError, match="cannot write"):
+            words.export(tmp_path / "nowhere" / "out.jsonl")
+        with pytest.raises(InputError, match="cannot read .*nowhere.jsonl': No such file"):
+            words.import_(tmp_path / "nowhere.jsonl")
+        with pytest.raises(InputError, match="cannot read"):
+            words.import_(tmp_path)
+
+
+class TestPlainFiles:
+    def write(self, tmp_path: Path, *lines: Any) -> Path:
+        path = tmp_path / "in.jsonl"
+        path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+        return path
+
+    def test_made_by_anyone(self, words: Engine, tmp_path: Path) -> None:
+        path = self.write(tmp_path, {"text": "no id"}, "", "  ", {"id": 7, "text": "seven", "meta": {"a": 1}}, {"id": "x", "text": "é"})
+        told = words.import_(path)
+        assert told.added == 3
+        assert told.ids[1:] == ("7", "x")
+        assert words.settings == trivet.PROFILES["default"]
+
+    def test_nothing_in_it(self, words: Engine, tmp_path: Path) -> None:
+        assert words.import_(self.write(tmp_path, "")).added == 0
+
+    def test_vectors_of_ones_own(self, open_store: Open, tmp_path: Path) -> None:
+        memory = open_store(embedder="vectors:2")
+        packed = base64.b64encode(np.array([0, 1], dtype="<f4").tobytes()).decode()
+        memory.import_(self.write(tmp_path, {"id": "l", "text": "list", "vector": [1, 0]}, {"id": "p", "text": "packed", "vector": packed}))
+        assert [hit.id for hit in memory.search("q", vector=[0.1, 1], alpha=1)] == ["p", "l"]
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ("{broken", r"in\.jsonl line 3: not JSON \(Expecting property name.* at column 2\)"),
+            ("[1]", r"in\.jsonl line 3: expected an object, got list"),
+            ('"text"', r"in\.jsonl line 3: expected an object, got str"),
+            ('{"text": 5}', r"in\.jsonl line 3: document 1: text: int is not text"),
+            ('{"id": "x"}', r"in\.jsonl line 3: document 'x': text: NoneType is not text"),
+            ('{"text": "t", "colour": 1}', r"in\.jsonl line 3: document 1: unknown field 'colour'"),
+            ('{"text": "t", "vector": "no base64!"}', r"in\.jsonl line 3: vector is not base64 of float32"),
+            ('{"text": "t", "vector": "YWJj"}', r"in\.jsonl line 3: vector is not base64 of float32"),
+            ('{"id": "v", "text": "t", "vector": [1, 2]}', r"in\.jsonl line 3: document 'v': vector given, but the collection has no model"),
+        ],
+    )
+    def test_a_broken_line_is_named_by_its_number(self, words: Engine, tmp_path: Path, line: str, told: str) -> None:
+        path = self.write(tmp_path, {"text": "fine"}, "", line, {"text": "never reached"})
+        with pytest.raises(InputError, match=told):
+            words.import_(path)
+
+    def test_in_the_first_line_too(self, words: Engine, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match=r"in\.jsonl line 1: not JSON"):
+            words.import_(self.write(tmp_path, "nonsense"))
+
+    def test_what_is_not_text(self, words: Engine, tmp_path: Path) -> None:
+        path = tmp_path / "image.png"
+        path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+        with pytest.raises(InputError, match="image.png' is not UTF-8 text"):
+            words.import_(path)
+
+    def test_an_export_of_the_future(self, words: Engine, tmp_path: Path) -> None:
+        path = self.write(tmp_path, {"trivet": 2, "settings": {"novel": 1}}, {"text": "x"})
+        with pytest.raises(InputError, match="export format 2; this trivet reads 1"):
+            words.import_(path)
+        assert words.settings == trivet.PROFILES["default"]
+
+    def test_a_header_without_settings(self, words: Engine, tmp_path: Path) -> None:
+        assert words.import_(self.write(tmp_path, {"trivet": 1}, {"text": "x"})).added == 1
+
+    @pytest.mark.parametrize("settings", [{"k": 0}, {"novel": 1}, [1], None, "memories"])
+    def test_a_header_with_wrong_settings(self, words: Engine, tmp_path: Path, settings: Any) -> None:
+        with pytest.raises(InputError):
+            words.import_(self.write(tmp_path, {"trivet": 1, "settings": settings}, {"text": "x"}))
+        assert words.settings == trivet.PROFILES["default"]
