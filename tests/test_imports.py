@@ -86,17 +86,7 @@ def test_nobody_imports_a_surface(module: str) -> None:
     assert {name for name in imported(module, run_time_only=False) if name.startswith("trivet.surfaces")} <= allowed
 
 
-PEEKS = pytest.mark.xfail(strict=True, reason="lists the collections of a file behind the engine's back")
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        pytest.param(name, marks=[PEEKS] if name == "surfaces/cli/opening.py" else [])
-        for name in modules()
-        if name.startswith("surfaces/")
-    ],
-)
+@pytest.mark.parametrize("module", [name for name in modules() if name.startswith("surfaces/")])
 def test_surfaces_go_through_the_engine(module: str) -> None:
     """Not to the store or a leg behind its back."""
     assert {part_of(name) for name in imported(module)} <= {None, "embedders", "rerank", "fusion"}

@@ -587,6 +587,10 @@ class Engine:
         """Write the collection to a JSONL file; returns the number of documents."""
         return transfer.export(self._shelf, Path(target), vectors, progress)
 
+    def lines(self, vectors: bool = False) -> Iterator[str]:
+        """The same a line at a time, for a pipe."""
+        return transfer.lines(self._shelf, vectors)
+
     def import_(self, source: str | Path, progress: Progress | None = None) -> Added:
         """Read a file that ``export`` wrote, or plain JSONL with one document a line."""
         return transfer.import_(self, Path(source), progress)
@@ -750,16 +754,31 @@ def open(
     embedder: str | Embedder | None = None,
     language: str | None = None,
     passage_size: int | None = None,
+    create: bool = True,
 ) -> Engine:
-    """Open a store, made if it is new: one file, words and meaning at once.
+    """Open a store, made if it is new (unless ``create`` is false): one file, words and meaning at once.
 
     ``embedder`` is needed only for a new collection that shall not use the built-in model: ``"none"``,
     ``"folder:/models/minilm"``, ``"http://127.0.0.1:11434/v1#nomic-embed-text"``, ``"vectors:768"`` or an object.
     ``":memory:"`` is a store that is gone at close.
     """
+    if not create and collection not in (names := collections_in(path)):
+        where = f"there are: {', '.join(names)}" if names else "there is no such store"
+        raise NotFoundError(f"collection: {str(path)!r} has no {collection!r}; {where}")
     store = SqliteStore(str(path))
     try:
         return _engine(store, collection, embedder, language, passage_size, _Shared(store))
     except BaseException:
         store.close()
         raise
+
+
+def collections_in(path: str | Path) -> list[str]:
+    """The names in a store, without making or changing anything; none where there is no file."""
+    if not Path(path).exists():
+        return []
+    store = SqliteStore(str(path))
+    try:
+        return store.names()
+    finally:
+        store.close()

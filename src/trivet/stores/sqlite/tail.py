@@ -39,7 +39,6 @@ class Tail:
 
     def remove(self, pid: int) -> None:
         if self.dids.pop(pid, None) is None:
-            self.removed.add(pid)
             return
         terms = self.terms.pop(pid)
         self.tokens -= len(terms)

@@ -103,6 +103,8 @@ class TermIndex:
             self._tail_pid = batch[-1][0]
         for seq, pid in removed:
             self._tail.remove(pid)
+            if self._searcher is not None and self._searcher.doc_freq("pid", pid):
+                self._tail.removed.add(pid)
             self._tail_removed = seq
 
     def _advance(self, wait: bool, progress: Progress | None) -> None:

@@ -125,9 +125,8 @@ def export(
     """Write the collection as JSONL: its settings, then a document a line. `trivet import` reads it back."""
     with opening.existing(store, collection) as engine:
         if target == "-":
-            from trivet.transfer import lines
 
-            for line in lines(engine._shelf, vectors):
+            for line in engine.lines(vectors):
                 sys.stdout.write(f"{line}\n")
             return
         with screen.progress("writing", "documents") as report:

@@ -24,9 +24,10 @@ EMBEDDER_VARIABLE = "TRIVET_EMBEDDER"
 @contextmanager
 def made(path: Path, collection: str, embedder: str | None) -> Iterator[Engine]:
     """The collection, made if it is new."""
+    from trivet.engine import collections_in
     from trivet.engine import open as open_engine
 
-    if not embedder and collection not in _collections(path):
+    if not embedder and collection not in collections_in(path):
         embedder = os.environ.get(EMBEDDER_VARIABLE)  # a wish for new collections; an old one has its model
     with open_engine(path, collection, embedder=embedder or None) as engine:
         yield engine
@@ -50,22 +51,11 @@ def check(path: Path, collection: str) -> None:
             f"store: there is no file {str(path)!r}; make it with `trivet add -s {place} TEXT` or "
             f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
         )
-    names = _collections(path)
+    from trivet.engine import collections_in
+
+    names = collections_in(path)
     if collection not in names:
         raise NotFoundError(
             f"collection: {str(path)!r} has no {collection!r}; there are: {', '.join(names) or 'none'}. "
             f"Make it with `trivet add -s {place} -c {shlex.quote(collection)} TEXT`"
         )
-
-
-def _collections(path: Path) -> list[str]:
-    """What is in the file; asked of the store, because opening a collection with the engine makes it."""
-    if not path.exists():
-        return []
-    from trivet.stores.sqlite.store import SqliteStore
-
-    store = SqliteStore(str(path))
-    try:
-        return store.names()
-    finally:
-        store.close()

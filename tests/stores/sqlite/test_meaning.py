@@ -1,0 +1,299 @@
+"""Is the nearest found, and is its score the exact cosine, whether it lies in the snapshot or in the tail?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from trivet.stores.sqlite import meaning
+from trivet.stores.sqlite.meaning import VectorIndex
+from trivet.stores.sqlite.scope import Scope
+
+from .passage_list import VectorList
+
+DIM = 48
+Floats = npt.NDArray[np.float32]
+
+
+def unit(rows: npt.NDArray[np.float64]) -> Floats:
+    return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def clustered(count: int, seed: int = 0, clusters: int = 40) -> Floats:
+    """Vectors around centres, as texts about the same things have them."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(clusters, DIM))
+    return unit(centres[rng.integers(0, clusters, count)] + 0.6 * rng.normal(size=(count, DIM)))
+
+
+def filled(count: int, seed: int = 0) -> VectorList:
+    truth = VectorList()
+    for did, vector in enumerate(clustered(count, seed), start=1):
+        truth.add(did, vector)
+    return truth
+
+
+def opened(folder: Path, truth: VectorList, compact: bool = True) -> VectorIndex:
+    index = VectorIndex(folder, truth, DIM)
+    index.catch_up(truth.version)
+    if compact:
+        index.compact()
+    return index
+
+
+@pytest.fixture
+def small_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of vectors go the way of tens of thousands: a snapshot with codes, scanned and refined."""
+    monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 100)
+    monkeypatch.setattr(meaning, "FEW_ROWS", 20)
+
+
+def check_exact(index: VectorIndex, truth: VectorList, query: Floats, depth: int, scope: Scope | None = None) -> None:
+    expected = [hit for hit in truth.cosines(query) if scope is None or hit[2] in scope][:depth]
+    found = index.best(query, depth, scope)
+    assert [(pid, did) for _, pid, did in found] == [(pid, did) for _, pid, did in expected]
+    assert [score for score, _, _ in found] == pytest.approx([score for score, _, _ in expected], abs=1e-6)
+
+
+def recall(index: VectorIndex, truth: VectorList, queries: Floats, depth: int, scope: Scope | None = None) -> float:
+    """The share of the exact best that is found; every score found must be the exact cosine."""
+    hits = wanted = 0
+    for query in queries:
+        exact = [hit for hit in truth.cosines(query) if scope is None or hit[2] in scope]
+        score_of = {did: score for score, _, did in exact}
+        found = index.best(query, depth, scope)
+        assert len(found) == min(depth, len(exact))
+        assert len({did for _, _, did in found}) == len(found)
+        assert [score for score, _, _ in found] == sorted((score for score, _, _ in found), reverse=True)
+        assert {did: score for score, _, did in found} == pytest.approx(
+            {did: score_of[did] for _, _, did in found}, abs=1e-6
+        )
+        hits += len({did for _, _, did in found} & {did for _, _, did in exact[:depth]})
+        wanted += min(depth, len(exact))
+    return hits / wanted
+
+
+# --- a small collection: exact ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [1, 10, 400])
+def test_a_small_collection_is_compared_exactly(tmp_path: Path, depth: int) -> None:
+    truth = filled(300)
+    index = opened(tmp_path / "m", truth)
+    assert index._base.codes is None
+    for query in clustered(5, seed=9):
+        check_exact(index, truth, query, depth)
+
+
+def test_the_best_passage_stands_for_its_document(tmp_path: Path) -> None:
+    truth, rng = VectorList(), np.random.default_rng(1)
+    for vector in unit(rng.normal(size=(120, DIM))):
+        truth.add(int(rng.integers(1, 15)), vector)
+    index = opened(tmp_path / "m", truth)
+    for query in clustered(5, seed=9):
+        check_exact(index, truth, query, 10)
+
+
+def test_a_document_of_very_many_passages_does_not_crowd_out_the_others(tmp_path: Path) -> None:
+    truth, query = VectorList(), clustered(1)[0]
+    for _ in range(300):
+        truth.add(1, query)
+    for did, vector in enumerate(clustered(20, seed=3), start=2):
+        truth.add(did, vector)
+    check_exact(opened(tmp_path / "m", truth), truth, query, 10)
+
+
+def test_an_empty_collection_finds_nothing(tmp_path: Path) -> None:
+    index = opened(tmp_path / "m", VectorList())
+    assert index.best(clustered(1)[0], 10, None) == []
+    assert index.size == 0
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("allowed", [[], [3], [1, 5, 9], list(range(1, 301))])
+def test_the_scope_is_applied_before_the_cut(tmp_path: Path, allowed: list[int]) -> None:
+    truth = filled(300)
+    index = opened(tmp_path / "m", truth)
+    for query in clustered(3, seed=9):
+        check_exact(index, truth, query, 5, Scope.of(allowed, 300))
+
+
+def test_a_vector_of_nothing_is_never_near(tmp_path: Path) -> None:
+    truth = VectorList()
+    truth.add(1, np.zeros(DIM, dtype=np.float32))
+    truth.add(2, -clustered(1)[0])
+    index = opened(tmp_path / "m", truth)
+    found = index.best(clustered(1)[0], 10, None)
+    assert [did for _, _, did in found] == [2], "zero is above -1 and would stand first"
+    assert found[0][0] == pytest.approx(-1.0)
+
+
+# --- a large collection: snapshot and codes -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_snapshots")
+class TestSnapshot:
+    def test_scanned_and_refined_it_finds_the_nearest(self, tmp_path: Path) -> None:
+        truth = filled(3_000)
+        index = opened(tmp_path / "m", truth)
+        assert index._base.codes is not None
+        assert len(index._tail) == 0
+        assert recall(index, truth, clustered(30, seed=5), 10) >= 0.95
+
+    def test_with_a_scope_as_well(self, tmp_path: Path) -> None:
+        truth = filled(3_000)
+        index = opened(tmp_path / "m", truth)
+        for allowed in (5, 20, 21, 300, 2_000):
+            scope = Scope.of(list(range(1, 3_001, 3_000 // allowed))[:allowed], 3_000)
+            assert recall(index, truth, clustered(15, seed=5), 10, scope) >= 0.95
+
+    def test_the_tail_beside_it_counts_alike(self, tmp_path: Path) -> None:
+        truth = filled(1_500)
+        index = opened(tmp_path / "m", truth)
+        for did, vector in enumerate(clustered(90, seed=7), start=1_501):
+            truth.add(did, vector)
+        index.catch_up(truth.version)
+        assert len(index._tail) == 90
+        assert recall(index, truth, clustered(90, seed=7)[:20], 10) >= 0.95
+        for did in (1_501, 1_550):
+            assert index.best(truth.rows[did][2], 1, None)[0][2] == did
+
+    def test_removed_rows_are_out_at_once_and_for_good(self, tmp_path: Path) -> None:
+        truth = filled(1_000)
+        index = opened(tmp_path / "m", truth)
+        queries = clustered(10, seed=5)
+        for query in queries:
+            truth.remove(truth.cosines(query)[0][1])
+        index.catch_up(truth.version)
+        assert index.size == 990
+        gone = {pid for _, pid in truth.removed}
+        for query in queries:
+            assert not {pid for _, pid, _ in index.best(query, 10, None)} & gone
+        assert recall(index, truth, queries, 10) >= 0.95
+        reopened = opened(tmp_path / "m", truth)
+        assert reopened.size == 990
+        assert recall(reopened, truth, queries, 10) >= 0.95
+
+    def test_a_moved_passage_answers_with_its_new_vector(self, tmp_path: Path) -> None:
+        truth = filled(500)
+        index = opened(tmp_path / "m", truth)
+        old = truth.rows[7][2]
+        truth.remove(7)
+        truth.add(7, -old)
+        index.catch_up(truth.version)
+        assert index.best(-old, 1, None)[0][2] == 7
+        assert index.best(old, 1, None)[0][2] != 7
+
+    def test_many_passages_of_few_documents(self, tmp_path: Path) -> None:
+        truth, query = VectorList(), clustered(1)[0]
+        rng = np.random.default_rng(2)
+        for vector in unit(query + 0.05 * rng.normal(size=(600, DIM))):  # one long document, all of it near
+            truth.add(1, vector)
+        for did, vector in enumerate(clustered(400, seed=3), start=2):
+            truth.add(did, vector)
+        index = opened(tmp_path / "m", truth)
+        assert recall(index, truth, query[None, :], 10) >= 0.9
+
+    def test_a_second_process_reads_the_snapshot_and_only_what_came_after(self, tmp_path: Path) -> None:
+        truth = filled(400)
+        opened(tmp_path / "m", truth)
+        asked: list[int] = []
+
+        class Told(VectorList):
+            def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+                asked.append(vid)
+                return super().vectors_after(vid)
+
+        again = Told()
+        again.rows, again.version = truth.rows, truth.version
+        index = opened(tmp_path / "m", again)
+        assert asked[0] == 400
+        assert index.size == 400
+
+    def test_a_snapshot_of_another_size_of_vector_is_not_used(self, tmp_path: Path) -> None:
+        opened(tmp_path / "m", filled(400))
+        truth = VectorList()
+        truth.add(1, np.eye(8, dtype=np.float32)[0])
+        index = VectorIndex(tmp_path / "m", truth, 8)
+        index.catch_up(truth.version)
+        assert index.best(np.eye(8, dtype=np.float32)[0], 5, None) == [(1.0, 1, 1)]
+
+    def test_growing_makes_a_new_snapshot_and_deletes_the_old(self, tmp_path: Path) -> None:
+        truth = filled(400)
+        index = opened(tmp_path / "m", truth)
+        first = {path.name for path in (tmp_path / "m").glob("snapshot-*")}
+        for did, vector in enumerate(clustered(300, seed=8), start=401):
+            truth.add(did, vector)
+        index.catch_up(truth.version)
+        index.compact()
+        second = {path.name for path in (tmp_path / "m").glob("*-*")}
+        assert len(second) == 1
+        assert second != first
+        assert len(index._base) == 700
+        assert recall(index, truth, clustered(10, seed=5), 10) >= 0.95
+
+    def test_a_process_with_the_old_snapshot_open_goes_on_answering(self, tmp_path: Path) -> None:
+        truth = filled(400)
+        mine, other = opened(tmp_path / "m", truth), opened(tmp_path / "m", truth)
+        for did, vector in enumerate(clustered(300, seed=8), start=401):
+            truth.add(did, vector)
+        other.catch_up(truth.version)
+        other.compact()
+        assert recall(mine, filled(400), clustered(10, seed=5), 10) >= 0.95
+        mine.catch_up(truth.version)
+        assert recall(mine, truth, clustered(10, seed=5), 10) >= 0.95
+
+    def test_a_lagging_process_does_not_take_newer_vectors_away(self, tmp_path: Path) -> None:
+        """It compacts what it knows while another has compacted more; neither may lose sight of anything."""
+        truth = filled(400)
+        lagging = VectorIndex(tmp_path / "m", truth, DIM)
+        lagging.catch_up(truth.version)
+        for did, vector in enumerate(clustered(300, seed=8), start=401):
+            truth.add(did, vector)
+        ahead = opened(tmp_path / "m", truth)
+        lagging.compact()
+        lagging.catch_up(truth.version)
+        assert lagging.size == ahead.size == opened(tmp_path / "m", truth).size == 700
+
+    def test_everything_was_removed(self, tmp_path: Path) -> None:
+        truth = filled(300)
+        index = VectorIndex(tmp_path / "m", truth, DIM)
+        index.catch_up(truth.version)
+        for pid in range(1, 301):
+            truth.remove(pid)
+        index.catch_up(truth.version)
+        index.compact()
+        assert index.best(clustered(1)[0], 10, None) == []
+        truth.add(1, clustered(1)[0])
+        index.catch_up(truth.version)
+        assert [did for _, _, did in index.best(clustered(1)[0], 10, None)] == [1]
+
+    def test_discard_reads_the_truth_again(self, tmp_path: Path) -> None:
+        truth = filled(400)
+        index = opened(tmp_path / "m", truth)
+        index.discard()
+        assert not (tmp_path / "m").exists()
+        index.catch_up(truth.version)
+        assert index.size == 400
+
+    def test_no_room_for_the_snapshot_is_no_failure(self, tmp_path: Path) -> None:
+        (tmp_path / "m").write_text("a file where the folder should be")
+        truth = filled(400)
+        index = opened(tmp_path / "m", truth)
+        check_exact(index, truth, clustered(1, seed=4)[0], 10)
+
+
+def test_zero_vectors_never_reach_a_snapshot(tmp_path: Path, small_snapshots: None) -> None:
+    truth = filled(200)
+    for did in range(201, 211):
+        truth.add(did, np.zeros(DIM, dtype=np.float32))
+    index = opened(tmp_path / "m", truth)
+    assert len(index._base) == 200
+    found = index.best(clustered(1, seed=5)[0], 300, None)
+    assert np.isfinite([score for score, _, _ in found]).all()
+    assert all(did <= 200 for _, _, did in found)
+    reopened = opened(tmp_path / "m", truth)
+    assert reopened.size == 200

@@ -1,0 +1,96 @@
+"""Does a mask let through exactly the documents it was made of?"""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trivet
+from trivet.filters import Eq
+from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.store import SCOPES_KEPT, Shelf
+
+numbers = st.integers(1, 40)
+
+
+@given(st.sets(numbers), st.integers(0, 30), st.lists(numbers))
+def test_a_scope_holds_what_it_was_made_of_as_far_as_it_reaches(allowed: set[int], size: int, asked: list[int]) -> None:
+    """Documents newer than the question may not be seen, whoever added them."""
+    scope = Scope.of(sorted(allowed), size)
+    known = {did for did in allowed if did <= size}
+    assert scope.count == len(known)
+    assert scope.dids() == sorted(known)
+    assert {did for did in asked if did in scope} == known & set(asked)
+    assert scope.rows(np.asarray(asked, dtype=np.int64)).tolist() == [did in known for did in asked]
+
+
+@given(st.sets(numbers), st.lists(numbers), st.integers(0, 40))
+def test_what_is_excluded_is_out(allowed: set[int], gone: list[int], size: int) -> None:
+    scope = Scope.of(sorted(allowed), size)
+    before = scope.dids()
+    assert scope.without(gone).dids() == sorted({did for did in allowed if did <= size} - set(gone))
+    assert scope.dids() == before, "the remembered scope was changed"
+
+
+def test_everything_but_some() -> None:
+    scope = Scope.everything(5).without([2, 9])
+    assert [did for did in range(1, 8) if did in scope] == [1, 3, 4, 5]
+
+
+def test_no_documents_at_all() -> None:
+    scope = Scope.of([], 0)
+    assert scope.count == 0
+    assert scope.rows(np.asarray([], dtype=np.int64)).tolist() == []
+    assert scope.rows(np.asarray([1, 2], dtype=np.int64)).tolist() == [False, False]
+
+
+# --- the shelf's memory of scopes ---------------------------------------------------------------------------------------
+
+
+def allowed(shelf: Shelf, where: Eq) -> list[int]:
+    scope = shelf.scope(where, (), shelf.state().version)
+    assert scope is not None
+    return scope.dids()
+
+
+def test_a_remembered_scope_is_forgotten_with_the_next_write(engine: trivet.Engine, shelf: Shelf) -> None:
+    engine.add([{"id": "a", "text": "a", "meta": {"x": 1}}, {"id": "b", "text": "b", "meta": {"x": 2}}])
+    where = Eq("x", 1)
+    assert allowed(shelf, where) == [1]
+    engine.add("c", id="c", meta={"x": 1})
+    assert allowed(shelf, where) == [1, 3]
+    engine.add("a", id="a", meta={"x": 5})
+    assert allowed(shelf, where) == [3]
+    engine.delete("c")
+    engine.add("d", id="d", meta={"x": 1})
+    assert allowed(shelf, where) == [4]
+
+
+def test_a_scope_is_looked_up_once_between_two_writes(engine: trivet.Engine, shelf: Shelf) -> None:
+    engine.add("a", id="a", meta={"x": 1})
+    version = shelf.state().version
+    assert shelf.scope(Eq("x", 1), (), version) is shelf.scope(Eq("x", 1), (), version)
+
+
+def test_equal_numbers_share_a_scope_and_text_does_not(engine: trivet.Engine, shelf: Shelf) -> None:
+    engine.add([{"id": "a", "text": "a", "meta": {"x": 1}}, {"id": "b", "text": "b", "meta": {"x": "1"}}])
+    assert allowed(shelf, Eq("x", 1)) == allowed(shelf, Eq("x", True)) == allowed(shelf, Eq("x", 1.0)) == [1]
+    assert allowed(shelf, Eq("x", "1")) == [2]
+
+
+def test_only_so_many_scopes_are_remembered(engine: trivet.Engine, shelf: Shelf) -> None:
+    engine.add("a", id="a", meta={"x": 1})
+    for number in range(SCOPES_KEPT + 20):
+        allowed(shelf, Eq("x", number))
+    assert len(shelf._scopes) == SCOPES_KEPT
+
+
+def test_no_filter_is_no_scope_and_exclusion_is_one(engine: trivet.Engine, shelf: Shelf) -> None:
+    engine.add([{"id": "a", "text": "a"}, {"id": "b", "text": "b"}])
+    version = shelf.state().version
+    assert shelf.scope(None, (), version) is None
+    scope = shelf.scope(None, ["a", "unknown"], version)
+    assert scope is not None
+    assert 1 not in scope
+    assert 2 in scope
