@@ -435,7 +435,9 @@ class TestOwnEmbeddersThatMisbehave:
         memory.wait(timeout=30)
         assert ids(memory.search("cat", alpha=1)) == ["c", "d"]
 
-    def test_rows_of_any_length_are_made_unit(self, open_store: Open, taught: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_rows_of_any_length_are_made_unit(
+        self, open_store: Open, taught: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         model = taught("cat", "dog")
         memory = open_store(embedder=model)
         monkeypatch.setattr(model, "embed_passages", lambda texts: [[30.0, 40.0]] * len(texts))

@@ -100,7 +100,15 @@ class TestAccount:
 
     def test_trace_has_every_stage(self, opposed: Engine) -> None:
         results = opposed.search(QUERY, weights={"lexical": 1, "trigram": 1, "dense": 1})
-        assert [stage.name for stage in results.trace] == ["lexical", "trigram", "dense", "fusion", "fetch", "rerank", "total"]
+        assert [stage.name for stage in results.trace] == [
+            "lexical",
+            "trigram",
+            "dense",
+            "fusion",
+            "fetch",
+            "rerank",
+            "total",
+        ]
         stages = {stage.name: stage for stage in results.trace}
         assert all(stage.ms >= 0 for stage in results.trace)
         assert stages["total"].ms >= max(stages["fusion"].ms, stages["fetch"].ms, stages["rerank"].ms)
@@ -132,7 +140,9 @@ class TestAccount:
 
     def test_the_passage_shown_is_the_one_that_was_found(self, open_store: Open) -> None:
         memory = open_store(passage_size=16)
-        memory.add("\n\n".join(f"Chapter {word} tells of {word}." for word in ("salt", "iron", "gold", "zinc")), id="book")
+        memory.add(
+            "\n\n".join(f"Chapter {word} tells of {word}." for word in ("salt", "iron", "gold", "zinc")), id="book"
+        )
         (hit,) = memory.search("gold")
         assert "gold" in hit.text
         assert "zinc" not in hit.text
@@ -212,7 +222,9 @@ class TestOverrides:
 
     def test_rerankers_reach_the_hits(self, open_store: Open) -> None:
         memory = open_store()
-        memory.add([{"id": "low", "text": "fig fig", "importance": 0}, {"id": "high", "text": "fig date", "importance": 1}])
+        memory.add(
+            [{"id": "low", "text": "fig fig", "importance": 0}, {"id": "high", "text": "fig date", "importance": 1}]
+        )
         plain = memory.search("fig", fusion="rrf", rerankers=[])
         assert ids(plain) == ["low", "high"]
         ranked = memory.search("fig", fusion="rrf", rerankers=[{"name": "importance", "floor": 0.5}])
@@ -323,7 +335,7 @@ class TestNoAnswer:
 
     @pytest.mark.parametrize("query", [None, 5, b"bytes", ["list"]])
     def test_a_question_is_text(self, words: Engine, query: Any) -> None:
-        with pytest.raises(InputError, match="query: .* is not text"):
+        with pytest.raises(InputError, match=r"query: .* is not text"):
             words.search(query)
 
 
@@ -336,7 +348,9 @@ class TestDegraded:
         assert [(item.part, item.reason) for item in results.degraded] == [("dense", "model server is down")]
         assert ids(results) == BY_WORDS
 
-    @pytest.mark.parametrize(("leg", "method"), [("lexical", "find_words"), ("trigram", "find_trigrams"), ("dense", "find_near")])
+    @pytest.mark.parametrize(
+        ("leg", "method"), [("lexical", "find_words"), ("trigram", "find_trigrams"), ("dense", "find_near")]
+    )
     def test_any_leg_may_fail(self, opposed: Engine, monkeypatch: pytest.MonkeyPatch, leg: str, method: str) -> None:
         def fail(*_: Any) -> None:
             raise OSError("the index is gone")
@@ -456,7 +470,9 @@ class TestPaging:
         memory.wait()
         return memory
 
-    @pytest.mark.parametrize("how", [{}, PLAIN, {"rerankers": ["importance"]}, {"min_relevance": 0.01}, {"profile": "memories"}])
+    @pytest.mark.parametrize(
+        "how", [{}, PLAIN, {"rerankers": ["importance"]}, {"min_relevance": 0.01}, {"profile": "memories"}]
+    )
     def test_page_2_goes_on_where_page_1_ended(self, many: Engine, how: dict[str, Any]) -> None:
         one, two = (many.search("ripe apple", k=10, offset=offset, **how) for offset in (0, 10))
         assert [hit.rank for hit in (*one, *two)] == list(range(1, 21))
@@ -600,14 +616,30 @@ class TestLanguages:
         assert ids(memory.search(query)) == ["yes"]
 
     @pytest.mark.parametrize(
-        "query", ["GatewaySession", "gateway_session", "gateway session", "gatewaysession", "GatewaySession.reconnect", "reconnect"]
+        "query",
+        [
+            "GatewaySession",
+            "gateway_session",
+            "gateway session",
+            "gatewaysession",
+            "GatewaySession.reconnect",
+            "reconnect",
+        ],
     )
     def test_code_identifiers(self, words: Engine, query: str) -> None:
-        words.add([{"id": "c", "text": "call GatewaySession.reconnect() when it drops"}, {"id": "o", "text": "nothing here"}])
+        words.add(
+            [{"id": "c", "text": "call GatewaySession.reconnect() when it drops"}, {"id": "o", "text": "nothing here"}]
+        )
         assert ids(words.search(query)) == ["c"]
 
     def test_a_quoted_phrase_must_occur(self, words: Engine) -> None:
-        words.add([{"id": "p", "text": "the red fox sleeps"}, {"id": "s", "text": "the fox is red"}, {"id": "t", "text": "red"}])
+        words.add(
+            [
+                {"id": "p", "text": "the red fox sleeps"},
+                {"id": "s", "text": "the fox is red"},
+                {"id": "t", "text": "red"},
+            ]
+        )
         assert ids(words.search('"red fox"')) == ["p"]
         assert set(ids(words.search("red fox"))) == {"p", "s", "t"}
         assert ids(words.search('sleeping "red fox"')) == ["p"]
@@ -617,19 +649,10 @@ class TestLanguages:
         words.add([{"id": "b", "text": "red fox"}, {"id": "o", "text": "red hen"}])
         assert ids(words.search('red "fox"')) == ["b"]
 
-    @pytest.mark.parametrize(
-        "where",
-        [
-            pytest.param(
-                "memory",
-                marks=pytest.mark.xfail(
-                    strict=True, reason="tail.py: with two phrases, a passage that has only the last one gets in"
-                ),
-            ),
-            "disk",
-        ],
-    )
-    def test_two_quoted_phrases_must_both_occur(self, words: Engine, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("where", ["memory", "disk"])
+    def test_two_quoted_phrases_must_both_occur(
+        self, words: Engine, where: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from trivet.stores.sqlite import words as projection
 
         monkeypatch.setattr(projection, "TAIL_LIMIT", 0 if where == "disk" else 512)
@@ -651,7 +674,9 @@ class TestLanguages:
         assert asked(match="all") == ({"all0", "all1", "all2"}, "3 found, all words")
         assert len(asked(match="any")[0]) == 6
 
-    @pytest.mark.parametrize("query", ["foo-bar", "it's", "a/b", "(paren", '"unclosed', "x AND y", "col:val", "NEAR(", "a* OR", "^x", "\\"])
+    @pytest.mark.parametrize(
+        "query", ["foo-bar", "it's", "a/b", "(paren", '"unclosed', "x AND y", "col:val", "NEAR(", "a* OR", "^x", "\\"]
+    )
     def test_user_text_is_never_a_syntax_error(self, words: Engine, query: str) -> None:
         words.add("foo bar it's a/b paren unclosed x y col val near")
         assert words.search(query, trigram_weight=1).degraded[0].part == "dense"  # the one thing there is to say

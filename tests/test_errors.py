@@ -29,18 +29,16 @@ def test_code_and_kin(kind: type[TrivetError], code: int, also: type[Exception])
 
 
 def test_every_kind_has_a_code() -> None:
-    kinds = {
-        found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, TrivetError)
-    }
+    kinds = {found for found in vars(errors).values() if isinstance(found, type) and issubclass(found, TrivetError)}
     assert kinds == set(EXIT_CODES)
 
 
 def test_a_kind_of_a_kind_has_its_parents_code() -> None:
-    class Special(errors.StoreError):
+    class SpecialError(errors.StoreError):
         pass
 
-    class Odd(TrivetError):
+    class OddError(TrivetError):
         pass
 
-    assert exit_code(Special("x")) == EXIT_CODES[errors.StoreError]
-    assert exit_code(Odd("x")) == EXIT_CODES[TrivetError]
+    assert exit_code(SpecialError("x")) == EXIT_CODES[errors.StoreError]
+    assert exit_code(OddError("x")) == EXIT_CODES[TrivetError]

@@ -1,7 +1,7 @@
 """Does every module import only what the design lets it?
 
-types ← everything; legs, fusion, rerank, stores and embedders never import each other's insides; the engine imports them;
-nobody imports a surface.
+types ← everything; legs, fusion, rerank, stores and embedders never import each other's insides; the engine imports
+them; nobody imports a surface.
 """
 
 from __future__ import annotations
@@ -18,7 +18,19 @@ import trivet
 
 ROOT = Path(trivet.__file__).parent
 PARTS = ("legs", "fusion", "rerank", "stores", "embedders")
-HEAVY = ("numpy", "faiss", "tantivy", "onnxruntime", "tokenizers", "Stemmer", "httpx", "typer", "rich", "sqlite3", "filelock")
+HEAVY = (
+    "numpy",
+    "faiss",
+    "tantivy",
+    "onnxruntime",
+    "tokenizers",
+    "Stemmer",
+    "httpx",
+    "typer",
+    "rich",
+    "sqlite3",
+    "filelock",
+)
 
 
 def modules() -> list[str]:

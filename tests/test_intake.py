@@ -72,7 +72,8 @@ class TestForms:
 
 class TestFields:
     @pytest.mark.parametrize(
-        ("field", "meant"), [("txt", "text"), ("Title", "title"), ("metadata", "meta"), ("importanse", "importance"), ("link", "links")]
+        ("field", "meant"),
+        [("txt", "text"), ("Title", "title"), ("metadata", "meta"), ("importanse", "importance"), ("link", "links")],
     )
     def test_an_unknown_field_is_named_with_a_hint(self, field: str, meant: str) -> None:
         with pytest.raises(InputError, match=rf"unknown field '{field}'; did you mean '{meant}'\?"):
@@ -112,12 +113,15 @@ class TestFields:
             ({"accessed": 1e20}, "accessed: 1e\\+20 is not a time"),
             ({"accessed": -1e11}, "accessed: -100000000000.0 is not a time"),
             ({"accessed": 10**400}, "is not a time"),
-            ({"valid_from": "2026-02-01", "valid_to": "2026-01-01"}, "valid_from 2026-02-01 is after valid_to 2026-01-01"),
+            (
+                {"valid_from": "2026-02-01", "valid_to": "2026-01-01"},
+                "valid_from 2026-02-01 is after valid_to 2026-01-01",
+            ),
             ({"meta": [1]}, r"meta \[1\] is not a mapping"),
             ({"meta": {1: 2}}, "metadata keys are non-empty text"),
             ({"meta": {"": 2}}, "metadata keys are non-empty text"),
             ({"meta": {"a": {"\0": 1}}}, r"meta\.a\.\x00: metadata keys"),
-            ({"meta": {"a": {"b": object()}}}, r"meta\.a\.b: object is not JSON"),
+            ({"meta": {"a": {"b": object}}}, r"meta\.a\.b: type is not JSON"),
             ({"meta": {"a": [1, {2}]}}, r"meta\.a\.1: set is not JSON"),
             ({"meta": {"a": math.inf}}, r"meta\.a: inf is not a finite number"),
             ({"meta": {"a": 2**63}}, r"meta\.a: 9223372036854775808 does not fit 64 bits; store it as text"),
@@ -166,7 +170,12 @@ class TestFields:
 class TestLinks:
     def test_in_every_form(self) -> None:
         given = ["a", {"target": "b"}, {"target": "c", "type": "part-of", "weight": 2}, Link("anyone", "e", weight=0)]
-        assert links(given) == [Link("d", "a"), Link("d", "b"), Link("d", "c", "part-of", 2.0), Link("d", "e", weight=0.0)]
+        assert links(given) == [
+            Link("d", "a"),
+            Link("d", "b"),
+            Link("d", "c", "part-of", 2.0),
+            Link("d", "e", weight=0.0),
+        ]
         assert links(None) == []
 
     @pytest.mark.parametrize(
@@ -216,12 +225,17 @@ class TestPrepare:
         assert np.frombuffer(ready.vector or b"", dtype="<f4").tolist() == pytest.approx([0.6, 0.8])
 
     def test_a_vector_needs_a_model(self) -> None:
-        with pytest.raises(InputError, match="vector given, but the collection has no model; open it with embedder='vectors:DIM'"):
+        with pytest.raises(
+            InputError, match="vector given, but the collection has no model; open it with embedder='vectors:DIM'"
+        ):
             intake.prepare(read(), (), [1, 2], cut, None)
 
     def test_cutting_is_handed_in(self) -> None:
         halves = [Passage(0, 0, 1, "a"), Passage(1, 1, 2, "b")]
-        assert [p[:3] for p in intake.prepare(read(text="ab"), (), None, lambda _: halves, None).passages] == [(0, 0, 1), (1, 1, 2)]
+        assert [p[:3] for p in intake.prepare(read(text="ab"), (), None, lambda _: halves, None).passages] == [
+            (0, 0, 1),
+            (1, 1, 2),
+        ]
 
     @given(st.lists(st.floats(-1e308, 1e308), min_size=3, max_size=3))
     def test_a_vector_is_of_unit_length_or_zero(self, values: list[float]) -> None:

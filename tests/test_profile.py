@@ -182,7 +182,9 @@ class TestRanges:
             with pytest.raises(InputError):
                 start.with_changes({field: outside})
 
-    @pytest.mark.parametrize("field", ["rrf_k", "dense_weight", "dense_gate", "dense_timeout", "min_relevance", "alpha", "k"])
+    @pytest.mark.parametrize(
+        "field", ["rrf_k", "dense_weight", "dense_gate", "dense_timeout", "min_relevance", "alpha", "k"]
+    )
     @pytest.mark.parametrize("value", [None, "1", True, math.nan, math.inf, -math.inf, [1], 10**400, 1 + 0j])
     def test_what_is_no_number(self, field: str, value: Any) -> None:
         with pytest.raises(InputError):
@@ -193,7 +195,9 @@ class TestRanges:
         with pytest.raises(InputError, match=f"k: {value!r} is not a whole number"):
             Profile(k=value)
 
-    @pytest.mark.parametrize("value", ["2k\n", " 2k", "2 k", "2K", "-2k", "2.5k", "k+", "+9", "k9", "", "²k", "٢k", 0, 1.5, True, None])
+    @pytest.mark.parametrize(
+        "value", ["2k\n", " 2k", "2 k", "2K", "-2k", "2.5k", "k+", "+9", "k9", "", "²k", "٢k", 0, 1.5, True, None]
+    )
     def test_what_is_no_depth(self, value: Any) -> None:
         for field in ("lexical_depth", "pool"):
             with pytest.raises(InputError):
@@ -261,7 +265,7 @@ class TestUnknownFields:
 class TestRerankers:
     @pytest.mark.parametrize("value", ["dedup", None, 3, {"name": "dedup"}])
     def test_a_list_is_wanted(self, value: Any) -> None:
-        with pytest.raises(InputError, match="rerankers: .* is not a list of rerankers; known: "):
+        with pytest.raises(InputError, match=r"rerankers: .* is not a list of rerankers; known: "):
             Profile(rerankers=value)
 
     @pytest.mark.parametrize("item", [3, None, ["dedup"], b"dedup"])

@@ -23,15 +23,23 @@ def full(memory: Engine) -> Engine:
     memory.add(
         [
             {
-                "id": "a", "text": "apple \u2028 pie\nwith a line, “quotes” and \\ \U0001f600", "title": "Ä title", "kind": "fact",
-                "meta": {"tags": ["x", None, {"deep": 1.5}], "n": 2**62, "empty": {}}, "importance": 0.25,
-                "created": "2024-01-02T03:04:05.678901+00:00", "updated": "2024-02-02", "accessed": "2025-01-01",
-                "valid_from": "2020-01-01", "valid_to": "9999-12-31T23:59:59.999999", "links": [{"target": "b", "type": "part-of", "weight": 0.5}, "gone"],
+                "id": "a",
+                "text": "apple \u2028 pie\nwith a line, “quotes” and \\ \U0001f600",
+                "title": "Ä title",
+                "kind": "fact",
+                "meta": {"tags": ["x", None, {"deep": 1.5}], "n": 2**62, "empty": {}},
+                "importance": 0.25,
+                "created": "2024-01-02T03:04:05.678901+00:00",
+                "updated": "2024-02-02",
+                "accessed": "2025-01-01",
+                "valid_from": "2020-01-01",
+                "valid_to": "9999-12-31T23:59:59.999999",
+                "links": [{"target": "b", "type": "part-of", "weight": 0.5}, "gone"],
             },
             {"id": "b", "text": "", "title": "only a title"},
             {"id": "c", "text": "Long sentence about pears and plums. " * 150},
         ]
-    )  # fmt: skip
+    )
     memory.link("c", "a")
     memory.update_settings("memories", k=7, trigram_gate=0.4)
     memory.wait(timeout=30)
@@ -60,12 +68,16 @@ class TestRoundTrip:
         other = open_store("other.db")
         other.import_(tmp_path / "first.jsonl")
         other.export(tmp_path / "second.jsonl")
-        assert (tmp_path / "second.jsonl").read_text(encoding="utf-8") == (tmp_path / "first.jsonl").read_text(encoding="utf-8")
+        assert (tmp_path / "second.jsonl").read_text(encoding="utf-8") == (tmp_path / "first.jsonl").read_text(
+            encoding="utf-8"
+        )
 
     def test_vectors_spare_the_embedding_where_the_model_is_the_same(
         self, open_store: Open, taught: Any, tmp_path: Path
     ) -> None:
-        open_store("one.db", embedder=taught("apple", name="m")).add([{"id": "a", "text": "apple"}, {"id": "b", "text": "pie"}])
+        open_store("one.db", embedder=taught("apple", name="m")).add(
+            [{"id": "a", "text": "apple"}, {"id": "b", "text": "pie"}]
+        )
         open_store("one.db", embedder=taught("apple", name="m")).export(tmp_path / "out.jsonl", vectors=True)
         same, other = taught("apple", name="m"), taught("pie", name="n")
         memory = open_store("same.db", embedder=same)
@@ -103,13 +115,21 @@ class TestRoundTrip:
 class TestFile:
     def test_header_then_one_line_a_document(self, open_store: Open, tmp_path: Path) -> None:
         full(open_store("one.db", "notes", language="fr")).export(tmp_path / "out.jsonl")
-        header, *rest = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
+        header, *rest = [
+            json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line
+        ]
         assert (header["trivet"], header["collection"], header["documents"], header["model"]) == (1, "notes", 3, None)
         assert header["config"] == {"language": "fr", "words_only": True}
         assert header["settings"]["k"] == 7
         assert [line["id"] for line in rest] == ["a", "b", "c"]
         assert rest[0]["created"] == "2024-01-02T03:04:05.678901+00:00"
         assert "accessed" not in rest[1]
+
+    def test_the_same_a_line_at_a_time(self, open_store: Open, tmp_path: Path) -> None:
+        memory = full(open_store(embedder="hashing:32"))
+        for vectors in (False, True):
+            memory.export(tmp_path / "out.jsonl", vectors=vectors)
+            assert "".join(f"{line}\n" for line in memory.lines(vectors)) == (tmp_path / "out.jsonl").read_text("utf-8")
 
     def test_progress(self, open_store: Open, tmp_path: Path) -> None:
         memory = open_store()
@@ -118,7 +138,9 @@ class TestFile:
         memory.export(tmp_path / "out.jsonl", progress=lambda done, total: told.append((done, total)))
         assert told == [(0, 450), (200, 450), (400, 450), (450, 450)]
 
-    def test_a_failed_export_leaves_the_old_file(self, words: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_failed_export_leaves_the_old_file(
+        self, words: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         target = tmp_path / "out.jsonl"
         words.add(["one", "two"])
         words.export(target)
@@ -129,7 +151,7 @@ class TestFile:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(transfer, "lines", broken)
-        with pytest.raises(StoreError, match="cannot write .*: No space left on device"):
+        with pytest.raises(StoreError, match=r"cannot write .*: No space left on device"):
             words.export(target)
         assert target.read_text() == before
         assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out.jsonl"]
@@ -142,7 +164,7 @@ class TestFile:
     def test_a_folder_that_is_not_there(self, words: Engine, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="cannot write"):
             words.export(tmp_path / "nowhere" / "out.jsonl")
-        with pytest.raises(InputError, match="cannot read .*nowhere.jsonl': No such file"):
+        with pytest.raises(InputError, match=r"cannot read .*nowhere\.jsonl': No such file"):
             words.import_(tmp_path / "nowhere.jsonl")
         with pytest.raises(InputError, match="cannot read"):
             words.import_(tmp_path)
@@ -151,11 +173,20 @@ class TestFile:
 class TestPlainFiles:
     def write(self, tmp_path: Path, *lines: Any) -> Path:
         path = tmp_path / "in.jsonl"
-        path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+        path.write_text(
+            "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8"
+        )
         return path
 
     def test_made_by_anyone(self, words: Engine, tmp_path: Path) -> None:
-        path = self.write(tmp_path, {"text": "no id"}, "", "  ", {"id": 7, "text": "seven", "meta": {"a": 1}}, {"id": "x", "text": "é"})
+        path = self.write(
+            tmp_path,
+            {"text": "no id"},
+            "",
+            "  ",
+            {"id": 7, "text": "seven", "meta": {"a": 1}},
+            {"id": "x", "text": "é"},
+        )
         told = words.import_(path)
         assert told.added == 3
         assert told.ids[1:] == ("7", "x")
@@ -167,7 +198,11 @@ class TestPlainFiles:
     def test_vectors_of_ones_own(self, open_store: Open, tmp_path: Path) -> None:
         memory = open_store(embedder="vectors:2")
         packed = base64.b64encode(np.array([0, 1], dtype="<f4").tobytes()).decode()
-        memory.import_(self.write(tmp_path, {"id": "l", "text": "list", "vector": [1, 0]}, {"id": "p", "text": "packed", "vector": packed}))
+        memory.import_(
+            self.write(
+                tmp_path, {"id": "l", "text": "list", "vector": [1, 0]}, {"id": "p", "text": "packed", "vector": packed}
+            )
+        )
         assert [hit.id for hit in memory.search("q", vector=[0.1, 1], alpha=1)] == ["p", "l"]
 
     @pytest.mark.parametrize(
@@ -181,7 +216,10 @@ class TestPlainFiles:
             ('{"text": "t", "colour": 1}', r"in\.jsonl line 3: document 1: unknown field 'colour'"),
             ('{"text": "t", "vector": "no base64!"}', r"in\.jsonl line 3: vector is not base64 of float32"),
             ('{"text": "t", "vector": "YWJj"}', r"in\.jsonl line 3: vector is not base64 of float32"),
-            ('{"id": "v", "text": "t", "vector": [1, 2]}', r"in\.jsonl line 3: document 'v': vector given, but the collection has no model"),
+            (
+                '{"id": "v", "text": "t", "vector": [1, 2]}',
+                r"in\.jsonl line 3: document 'v': vector given, but the collection has no model",
+            ),
         ],
     )
     def test_a_broken_line_is_named_by_its_number(self, words: Engine, tmp_path: Path, line: str, told: str) -> None:
@@ -196,7 +234,7 @@ class TestPlainFiles:
     def test_what_is_not_text(self, words: Engine, tmp_path: Path) -> None:
         path = tmp_path / "image.png"
         path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
-        with pytest.raises(InputError, match="image.png' is not UTF-8 text"):
+        with pytest.raises(InputError, match=r"image\.png' is not UTF-8 text"):
             words.import_(path)
 
     def test_an_export_of_the_future(self, words: Engine, tmp_path: Path) -> None:

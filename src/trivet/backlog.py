@@ -90,13 +90,12 @@ def _checked(vectors: Any, embedder: Embedder, count: int, dim: int) -> Vector:
     """A caller's own embedder may give anything; what is stored is of the model's size, finite and of unit length."""
     import numpy as np
 
-    rows = np.asarray(vectors, dtype=np.float32)
+    from trivet.embedders.rows import unit_rows
+
+    rows = np.asarray(vectors, dtype=np.float64)
     if rows.shape != (count, dim):
         raise EmbedderError(f"embedder {embedder.spec!r} gave {rows.shape} for {count} texts; expected {(count, dim)}")
-    if not np.isfinite(rows).all():
-        raise EmbedderError(f"embedder {embedder.spec!r} gave a NaN or infinite value: check the model or endpoint")
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    return unit_rows(rows, embedder.spec)
 
 
 def joined(title: str, text: str) -> str:

@@ -167,7 +167,7 @@ class Engine:
             if progress:
                 progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
             if len(counts.pids) - untidy > TIDY_EVERY:  # in portions: who searches meanwhile waits for one at most
-                self._shelf.tidy()
+                self._shelf.tidy_words()
                 untidy = len(counts.pids)
         if len(counts.pids) - untidy > TIDY_FROM:  # a bulk load pays for its own index, not the next search
             self._shelf.tidy()
@@ -642,7 +642,10 @@ class _Shared:
         self.finalizer = weakref.finalize(self, _shut, store, self.backlogs, self._pools)
 
     def submit(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
-        return self._pools[leg.name].submit(_timed, leg, question, depth)
+        try:
+            return self._pools[leg.name].submit(_timed, leg, question, depth)
+        except RuntimeError:  # shut down between the first look at the store and here
+            raise StoreError("store: it was closed while a search began; open it again with trivet.open") from None
 
     def settings(self, stored: str) -> Profile:
         found = self._parsed.get(stored)

@@ -212,7 +212,7 @@ def _links(source: str, value: Any, name: str) -> Iterator[Link]:
 def check_link(link: Link, name: str = "link") -> Link:
     for side in ("source", "target"):
         check_id(getattr(link, side), f"{name}: link {side}")
-    if not isinstance(link.type, str) or not link.type.strip() or len(link.type) > 64:
+    if not isinstance(link.type, str) or not link.type.strip() or len(link.type) > 64 or not _encodable(link.type):
         raise InputError(f"{name}: link type {link.type!r} is not a short text such as 'see-also'")
     weight = link.weight
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1e100:

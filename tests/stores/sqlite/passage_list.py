@@ -45,6 +45,9 @@ class PassageList:
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [item for item in self.removed if item[0] > seq]
 
+    def reaches(self, pid: int, seq: int) -> bool:
+        return pid <= self._last and seq <= len(self.removed)
+
 
 class VectorList:
     """Vectors by passage, likewise."""
@@ -77,6 +80,9 @@ class VectorList:
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [item for item in self.removed if item[0] > seq]
+
+    def reaches(self, vid: int, seq: int) -> bool:
+        return vid <= self._last and seq <= len(self.removed)
 
     def cosines(self, query: Vector) -> list[tuple[float, int, int]]:
         """(cosine, pid, did), the best passage of each document, best first: what an exact search finds."""

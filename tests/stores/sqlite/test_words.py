@@ -366,7 +366,7 @@ def test_a_second_index_reads_what_the_first_wrote(opened: Open) -> None:
             return []
 
     truth = Untouchable()
-    truth.passages, truth.version = passages.passages, passages.version
+    truth.passages, truth.version, truth._last = passages.passages, passages.version, passages._last
     assert dids(ask(opened(truth, 0), "brando")) == having(passages, ["brando"])
 
 

@@ -20,6 +20,7 @@ from trivet.errors import InputError, StoreError
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
 
 BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
+CLOSE_SECONDS = 10.0  # closing waits this long for calls of other threads to end
 
 
 class Database:
@@ -29,6 +30,7 @@ class Database:
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread | None, sqlite3.Connection]] = []
         self._opened_lock = threading.Lock()
+        self._idle, self._busy = threading.Condition(), 0
         self._closed = False
         self._check_place()
         self.read_only = not _writable(path)
@@ -49,6 +51,12 @@ class Database:
             raise
 
     def _check_place(self) -> None:
+        try:
+            self._name = os.fsencode(self.path)  # a name that is no UTF-8 is a name too
+        except UnicodeEncodeError:
+            self._name = b"\0"
+        if b"\0" in self._name:
+            raise InputError(f"path: {str(self.path)!r} holds a NUL or a lone surrogate, which no file name can")
         if self.path.is_dir():
             raise InputError(
                 f"path: {str(self.path)!r} is a folder; name a file such as {str(self.path / 'memory.db')!r}"
@@ -62,7 +70,7 @@ class Database:
 
     def _connect(self, owner: threading.Thread | None) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}{self._mode()}",
+            f"file:{quote(self._name)}{self._mode()}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
@@ -162,11 +170,17 @@ class Database:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """sqlite3's errors, told to a person."""
+        """sqlite3's errors, told to a person; what uses a connection does so in here, and ``close`` waits for it."""
+        with self._idle:
+            self._busy += 1
         try:
             yield
         except sqlite3.Error as error:
             raise StoreError(_explanation(self.path, error)) from error
+        finally:
+            with self._idle:
+                self._busy -= 1
+                self._idle.notify_all()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -174,6 +188,9 @@ class Database:
 
     def close(self) -> None:
         self._closed = True
+        with self._idle:
+            if not self._idle.wait_for(lambda: self._busy == 0, timeout=CLOSE_SECONDS):
+                return  # closing a connection under a thread that uses it would crash the process
         with self._opened_lock:
             for _, connection in self._opened:
                 with contextlib.suppress(sqlite3.Error):

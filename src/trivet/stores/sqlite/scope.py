@@ -36,7 +36,7 @@ class Scope:
         """``size`` is the last row number when the question was asked: another process may have added more since."""
         mask = np.zeros(size + 1, dtype=np.bool_)
         known = np.asarray(dids, dtype=np.int64)
-        mask[known[known <= size]] = True
+        mask[known[(known > 0) & (known <= size)]] = True
         return cls(mask)
 
     @classmethod

@@ -186,6 +186,8 @@ class Shelf:
 
     def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model:
         """Make a model known; ``answers`` makes it the collection's own."""
+        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:  # a caller's own embedder may say anything
+            raise InputError(f"embedder {spec!r}: its dim is {dim!r}; it must be a whole number from 1 up")
         with self.changing() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO models (cid, id, spec, dim) VALUES (?, ?, ?, ?)",
@@ -470,12 +472,15 @@ class Shelf:
 
     def tidy(self, progress: Progress | None = None) -> None:
         """Bring the projections on disk up to date now, so that no search has to wait for it."""
+        self.tidy_words(progress)
         state = self.state()
-        self.words().catch_up(state.version, progress)
         if state.model is not None and state.model.vectors:
             meaning = self.meaning(state.model)
             meaning.catch_up(state.version)
-            meaning.compact()
+            meaning.compact(at_least=1_000)
+
+    def tidy_words(self, progress: Progress | None = None) -> None:
+        self.words().catch_up(self.state().version, progress)
 
     def discard_projections(self) -> None:
         """Forget and delete every projection; the next search builds them from the truth."""

@@ -37,7 +37,7 @@ BATCH = 2_000  # passages read from the truth at a time
 FEW_ALLOWED = (
     1_024  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
 )
-AND_TERMS = 8  # a longer question never has all its words in enough passages: asking would only cost time
+AND_TERMS = 4  # more words are hardly ever all in `depth` documents: asking would only cost time
 MAX_TERMS = 64  # of a long query the rarest terms are kept: the rest cost time and rank next to nothing
 
 _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at least 15 MB per thread
@@ -142,7 +142,8 @@ class TermIndex:
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
         pid, tokens, done = self._disk_pid, self._disk_tokens, 0
         for _, gone in removed:
-            writer.delete_documents_by_term("pid", gone)
+            # by query: tantivy-py's delete by term reads a Python int as signed and never matches an unsigned field
+            writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "pid", gone, "basic"))
         while batch := self._source.passages_after(pid, BATCH):
             for number, did, title, text in batch:
                 line = self._analyse(f"{title}\n{text}" if title else text)
