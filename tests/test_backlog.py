@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from trivet import backlog
-from trivet.engine import EMBED_AT_ONCE, Engine
+from trivet.engine import Engine
+from trivet.models import EMBED_AT_ONCE
 from trivet.errors import EmbedderError
 
 Open = Callable[..., Engine]
@@ -134,7 +135,7 @@ class TestClose:
         assert second.wait(60)
         closing = threading.Thread(target=memory.close)
         closing.start()
-        until(lambda: memory._backlog._stop.is_set())
+        until(lambda: memory._models.backlog._stop.is_set())
         model.gate.set()  # the batch in hand is finished
         closing.join()
         again_model = taught("cat")
@@ -166,7 +167,7 @@ class TestClose:
         other = memory.collection("other", embedder=model)
         other.add(TEXTS)
         other.drop()
-        assert not other._backlog.running
+        assert not other._models.backlog.running
         assert memory.add("still here").added == 1
 
 

@@ -156,7 +156,9 @@ def test_what_another_process_deletes_is_gone(engine: trivet.Engine, other: Othe
     assert len(found(engine, "heron", k=20)) == 10
     assert other("delete", ["d3", "d4"]) == 2
     for weights in (WORDS_ALONE, MEANING_ALONE):
-        assert set(found(engine, "heron", k=20, weights=weights)) == {f"d{number}" for number in (0, 1, 2, 5, 6, 7, 8, 9)}
+        assert set(found(engine, "heron", k=20, weights=weights)) == {
+            f"d{number}" for number in (0, 1, 2, 5, 6, 7, 8, 9)
+        }
     assert engine.get("d3") is None
     assert other("delete", where={"n": {"gte": 5}}) == 5
     assert set(found(engine, "heron", k=20)) == {"d0", "d1", "d2"}

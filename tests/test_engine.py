@@ -302,7 +302,7 @@ class TestOpenAndClose:
 
     def test_closed_by_another_thread_as_a_search_begins(self, words: Engine) -> None:
         words.add("something")
-        for pool in words._shared._pools.values():
+        for pool in words._shared.legs._pools.values():
             pool.shutdown()
         with pytest.raises(StoreError, match="it was closed while a search began"):
             words.search("something")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from trivet import backlog
-from trivet.engine import EMBED_AT_ONCE, Engine
+from trivet.engine import Engine
+from trivet.models import EMBED_AT_ONCE
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError
 
 Open = Callable[..., Engine]

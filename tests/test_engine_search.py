@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import trivet
-from trivet import engine as spine
+from trivet import search
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.types import Results
@@ -268,14 +268,14 @@ class TestLegsThatAreNotCalled:
     """A weight of 0 means the leg is not called."""
 
     def test_dense(self, opposed: Engine) -> None:
-        opposed._embedder.queries.clear()  # type: ignore[union-attr]
-        opposed._embedder.fail = AssertionError("called at weight 0")  # type: ignore[union-attr]
+        opposed._models.embedder.queries.clear()  # type: ignore[union-attr]
+        opposed._models.embedder.fail = AssertionError("called at weight 0")  # type: ignore[union-attr]
         for off in ({"alpha": 0}, {"dense_weight": 0}, {"weights": {"dense": 0, "trigram": 1}}):
             results = opposed.search(QUERY, **off)
             assert len(results) == 4
             assert results.degraded == ()
             assert "dense" not in {stage.name for stage in results.trace}
-        assert opposed._embedder.queries == []  # type: ignore[union-attr]
+        assert opposed._models.embedder.queries == []  # type: ignore[union-attr]
         assert [item.part for item in opposed.search(QUERY, alpha=0.5).degraded] == ["dense"]  # the trap is set
 
     @pytest.mark.parametrize(("leg", "method"), [("lexical", "find_words"), ("trigram", "find_trigrams")])
@@ -343,7 +343,7 @@ class TestDegraded:
     """A leg that fails or is late is left out and named; the others answer."""
 
     def test_a_failing_embedder(self, opposed: Engine) -> None:
-        opposed._embedder.fail = RuntimeError("model server is down")  # type: ignore[union-attr]
+        opposed._models.embedder.fail = RuntimeError("model server is down")  # type: ignore[union-attr]
         results = opposed.search(QUERY, **PLAIN)
         assert [(item.part, item.reason) for item in results.degraded] == [("dense", "model server is down")]
         assert ids(results) == BY_WORDS
@@ -362,7 +362,7 @@ class TestDegraded:
         assert len(results) == 4
 
     def test_an_error_without_words_is_named_by_its_kind(self, opposed: Engine) -> None:
-        opposed._embedder.fail = KeyError()  # type: ignore[union-attr]
+        opposed._models.embedder.fail = KeyError()  # type: ignore[union-attr]
         assert opposed.search(QUERY).degraded[0].reason == "KeyError"
 
     def test_all_failing_is_an_error_that_names_them(self, opposed: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,7 +370,7 @@ class TestDegraded:
             raise OSError("disk on fire")
 
         monkeypatch.setattr(opposed._shelf, "find_words", fail)
-        opposed._embedder.fail = RuntimeError("no model")  # type: ignore[union-attr]
+        opposed._models.embedder.fail = RuntimeError("no model")  # type: ignore[union-attr]
         with pytest.raises(StoreError, match="no leg answered: lexical: disk on fire; dense: no model"):
             opposed.search(QUERY)
 
@@ -381,28 +381,30 @@ class TestDegraded:
             words.search("apple", alpha=1)
 
     def test_a_slow_leg_is_left_out(self, opposed: Engine) -> None:
-        opposed._embedder.gate.clear()  # type: ignore[union-attr]
+        opposed._models.embedder.gate.clear()  # type: ignore[union-attr]
         try:
             results = opposed.search(QUERY, dense_timeout=20, **PLAIN)
         finally:
-            opposed._embedder.gate.set()  # type: ignore[union-attr]
+            opposed._models.embedder.gate.set()  # type: ignore[union-attr]
         assert [(item.part, item.reason) for item in results.degraded] == [("dense", "no answer within 20 ms")]
         assert ids(results) == BY_WORDS
 
     def test_an_endpoint_that_hangs_does_not_stop_the_words(self, opposed: Engine) -> None:
         """More hanging questions than a leg has threads: the ninth is still answered by its words."""
-        opposed._embedder.gate.clear()  # type: ignore[union-attr]
+        opposed._models.embedder.gate.clear()  # type: ignore[union-attr]
         try:
             answers = [opposed.search(QUERY, dense_timeout=1, lexical_timeout=20_000, **PLAIN) for _ in range(20)]
         finally:
-            opposed._embedder.gate.set()  # type: ignore[union-attr]
+            opposed._models.embedder.gate.set()  # type: ignore[union-attr]
         assert [ids(results) for results in answers] == [BY_WORDS] * 20
 
     @pytest.mark.parametrize("bad", [math.nan, math.inf])
     def test_a_model_that_gives_no_numbers(self, opposed: Engine, bad: float, monkeypatch: pytest.MonkeyPatch) -> None:
         import numpy as np
 
-        monkeypatch.setattr(opposed._embedder, "embed_queries", lambda texts: np.full((1, 2), bad, dtype=np.float32))
+        monkeypatch.setattr(
+            opposed._models.embedder, "embed_queries", lambda texts: np.full((1, 2), bad, dtype=np.float32)
+        )
         results = opposed.search(QUERY, **PLAIN)
         assert ids(results) == BY_WORDS
         assert [item.part for item in results.degraded] == ["dense"]
@@ -411,7 +413,9 @@ class TestDegraded:
     def test_a_model_that_does_not_normalise(self, opposed: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         import numpy as np
 
-        monkeypatch.setattr(opposed._embedder, "embed_queries", lambda texts: np.array([[7.0, 0.0]], dtype=np.float32))
+        monkeypatch.setattr(
+            opposed._models.embedder, "embed_queries", lambda texts: np.array([[7.0, 0.0]], dtype=np.float32)
+        )
         (hit, *_) = opposed.search(QUERY, alpha=1)
         assert hit.contributions[0].raw == pytest.approx(1.0)
 
@@ -426,10 +430,10 @@ class TestDegraded:
 
     def test_a_long_question_is_cut_and_says_so(self, words: Engine) -> None:
         words.add("apple pie", id="a")
-        results = words.search("apple " + "x" * spine.MAX_QUERY, alpha=0)
+        results = words.search("apple " + "x" * search.MAX_QUERY, alpha=0)
         assert ids(results) == ["a"]
         assert [(item.part, item.reason) for item in results.degraded] == [
-            ("query", f"{spine.MAX_QUERY + 6:,} characters; only the first {spine.MAX_QUERY:,} were used")
+            ("query", f"{search.MAX_QUERY + 6:,} characters; only the first {search.MAX_QUERY:,} were used")
         ]
 
 
@@ -573,7 +577,7 @@ class TestExplain:
         assert [(v.rank, v.score, v.note) for v in told.verdicts] == [(None, None, "does not match")]
 
     def test_a_leg_that_fails_is_told_not_raised(self, opposed: Engine) -> None:
-        opposed._embedder.fail = RuntimeError("no model")  # type: ignore[union-attr]
+        opposed._models.embedder.fail = RuntimeError("no model")  # type: ignore[union-attr]
         told = opposed.explain(QUERY, "d1")
         assert told.rank == 4
         assert [(v.leg, v.rank, v.note) for v in told.verdicts] == [

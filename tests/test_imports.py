@@ -69,7 +69,7 @@ def test_there_is_something_to_check() -> None:
     found = modules()
     assert "types.py" in found
     assert "legs/dense.py" in found
-    assert "trivet.fusion" in set(imported("engine.py"))
+    assert "trivet.fusion" in set(imported("search.py"))
     assert "trivet.engine" not in set(imported("transfer.py"))
     assert "trivet.engine" in set(imported("transfer.py", run_time_only=False))
 

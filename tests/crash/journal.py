@@ -1,8 +1,9 @@
 """What did a writer intend, and what was it told is done?
 
-One file a writer, one JSON line a step, forced to disk before the writer goes on: ``try`` before the call, ``done`` after it
-returned. A writer killed in between leaves a ``try`` without ``done``: such a step may or may not have happened. A line cut short by
-the kill was never acted on (``try`` is on disk before the call starts) and is passed over.
+One file a writer, one JSON line a step, forced to disk before the writer goes on: ``try`` before the call, ``done``
+after it returned. A writer killed in between leaves a ``try`` without ``done``: such a step may or may not have
+happened. A line cut short by the kill was never acted on (``try`` is on disk before the call starts) and is passed
+over.
 """
 
 from __future__ import annotations

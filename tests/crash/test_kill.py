@@ -37,7 +37,16 @@ class Crew:
     def start(self, role: str, number: int) -> None:
         complaints = (self.folder / f"{role}-{number}.err").open("ab")
         self._complaints.append(complaints)
-        command = [sys.executable, "-W", "error", str(HERE / f"{role}.py"), self.store, self.folder, str(number), str(self.seed)]
+        command = [
+            sys.executable,
+            "-W",
+            "error",
+            str(HERE / f"{role}.py"),
+            self.store,
+            self.folder,
+            str(number),
+            str(self.seed),
+        ]
         self.members[role, number] = subprocess.Popen(command, stdout=complaints, stderr=complaints)
 
     def kill(self, role: str, number: int) -> None:
@@ -101,7 +110,9 @@ def test_nothing_acknowledged_is_lost_when_processes_are_killed(tmp_path: Path, 
     assert any(count["hits"] > 0 for count in counts)
 
     may_hold = [outcomes(folder / f"writer-{number}.jsonl") for number in range(writers)]
-    written = sum(step["state"] == "done" for number in range(writers) for step in steps(folder / f"writer-{number}.jsonl"))
+    written = sum(
+        step["state"] == "done" for number in range(writers) for step in steps(folder / f"writer-{number}.jsonl")
+    )
     assert written > writers * 10, "the writers did next to nothing"
     with trivet.open(store, embedder="hashing") as engine:
         stored = {document.id: document.text for document in engine.documents()}

@@ -132,7 +132,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("name", ["a b.db", "50%.db", "what?.db", "hash#1.db", "grüße-日本.db", "file:odd.db", "-wal.db"])
+@pytest.mark.parametrize(
+    "name", ["a b.db", "50%.db", "what?.db", "hash#1.db", "grüße-日本.db", "file:odd.db", "-wal.db"]
+)
 def test_any_file_name_is_the_file_of_that_name(tmp_path: Path, name: str) -> None:
     with trivet.open(tmp_path / name, embedder="none") as engine:
         engine.add("hello", id="a")
@@ -152,9 +154,7 @@ def filled(folder: Path) -> Path:
     return folder
 
 
-def test_a_read_only_store_can_be_searched_and_not_changed(
-    tmp_path: Path, sealed: Callable[[Path], Path]
-) -> None:
+def test_a_read_only_store_can_be_searched_and_not_changed(tmp_path: Path, sealed: Callable[[Path], Path]) -> None:
     place = sealed(filled(tmp_path / "data"))
     with trivet.open(place / "memory.db") as engine:
         assert [hit.id for hit in engine.search("z3z", k=1)] == ["d3"]

@@ -26,9 +26,8 @@ lookalikes = st.sampled_from(
 )  # fmt: skip
 scalars = lookalikes | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4)
 json_values = st.recursive(
-    st.none() | scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["b", "d", "e", "x"]), inner, max_size=3),
-    max_leaves=6,
+    st.none() | scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["b", "d", "e",
+    "x"]), inner, max_size=3), max_leaves=6,
 )
 times = st.sampled_from([None, 0, 1.5, -1e9, "2026-03-01", 1772323200, 1e11])
 documents = st.fixed_dictionaries(
@@ -120,8 +119,8 @@ def test_user_text_travels_as_parameters_only(where: Filter) -> None:
 @pytest.fixture(scope="module")
 def year(store: trivet.Engine) -> Iterator[trivet.Engine]:
     with trivet.open(":memory:", embedder="none") as engine:
-        engine.add([{"id": str(year), "text": "x", "meta": {"year": year, "tags": ["t", str(year)]}} for year in range(1990, 2030)])
-        yield engine
+        engine.add([{"id": str(year), "text": "x", "meta": {"year": year, "tags": ["t", str(year)]}} for year in
+        range(1990, 2030)]) yield engine
 
 
 def ids(engine: trivet.Engine, where: Any) -> set[str]:
@@ -152,9 +151,9 @@ def test_a_filter_as_deep_as_is_allowed_can_be_asked(year: trivet.Engine, shape:
 
 
 def test_a_list_of_thousands_is_one_condition(year: trivet.Engine) -> None:
-    wanted = [*range(2000, 2005), *(f"no{number}" for number in range(50_000))]
-    assert ids(year, {"year": wanted}) == {str(number) for number in range(2000, 2005)}
-    assert ids(year, {"id": [str(number) for number in range(0, 100_000)]}) == {str(number) for number in range(1990, 2030)}
+    wanted = [*range(2000, 2005), *(f"no{number}" for number in range(50_000))] assert ids(year, {"year": wanted}) ==
+    {str(number) for number in range(2000, 2005)} assert ids(year, {"id": [str(number) for number in range(0,
+    100_000)]}) == {str(number) for number in range(1990, 2030)}
 
 
 def test_a_time_bound_is_inclusive_or_not(store: trivet.Engine) -> None:

@@ -67,10 +67,25 @@ def test_the_same_document_again_is_unchanged_whatever_the_moment_it_was_made(
 
 @pytest.mark.parametrize(
     "change",
-    [{"text": "new"}, {"title": "New"}, {"kind": "episode"}, {"importance": 0.9}, {"meta": {"a": 2}}, {"valid_to": 9e9}],
+    [
+        {"text": "new"},
+        {"title": "New"},
+        {"kind": "episode"},
+        {"importance": 0.9},
+        {"meta": {"a": 2}},
+        {"valid_to": 9e9},
+    ],
 )
 def test_every_field_that_changes_is_an_update(engine: trivet.Engine, change: dict[str, Any]) -> None:
-    base = {"id": "a", "text": "old", "title": "Old", "kind": "note", "importance": 0.1, "meta": {"a": 1}, "valid_to": 8e9}
+    base = {
+        "id": "a",
+        "text": "old",
+        "title": "Old",
+        "kind": "note",
+        "importance": 0.1,
+        "meta": {"a": 1},
+        "valid_to": 8e9,
+    }
     engine.add(base)
     assert engine.add(base).unchanged == 1
     assert engine.add({**base, **change}).updated == 1
@@ -249,7 +264,9 @@ metas = st.dictionaries(
 )
 texts = st.sampled_from(["one", "two two", "three three three", LONG])
 steps = st.one_of(
-    st.tuples(st.just("add"), st.lists(st.tuples(ids, texts, metas, st.lists(ids, max_size=2)), min_size=1, max_size=4)),
+    st.tuples(
+        st.just("add"), st.lists(st.tuples(ids, texts, metas, st.lists(ids, max_size=2)), min_size=1, max_size=4)
+    ),
     st.tuples(st.just("delete"), st.lists(ids, min_size=1, max_size=3)),
     st.tuples(st.just("link"), st.tuples(ids, ids)),
 )

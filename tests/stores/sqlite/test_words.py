@@ -21,7 +21,9 @@ from trivet.stores.sqlite.words import MAX_TERMS, TermIndex
 from .passage_list import PassageList
 
 ENGLISH = Analyzer("en")
-VOCABULARY = [f"{first}{second}" for first in ("bra", "cle", "dro", "fli", "gru") for second in ("ndo", "mpu", "stka", "vix")]
+VOCABULARY = [
+    f"{first}{second}" for first in ("bra", "cle", "dro", "fli", "gru") for second in ("ndo", "mpu", "stka", "vix")
+]
 
 Open = Callable[..., TermIndex]
 
@@ -60,7 +62,12 @@ def having(passages: PassageList, terms: list[str], every: bool = False) -> set[
     return {did for did, _, text in passages.passages.values() if test(term in text.split() for term in terms)}
 
 
-QUERIES = [[VOCABULARY[0]], VOCABULARY[3:5], VOCABULARY[6:9], [VOCABULARY[2], VOCABULARY[19], VOCABULARY[11], "absentia"]]
+QUERIES = [
+    [VOCABULARY[0]],
+    VOCABULARY[3:5],
+    VOCABULARY[6:9],
+    [VOCABULARY[2], VOCABULARY[19], VOCABULARY[11], "absentia"],
+]
 
 
 @pytest.mark.parametrize("on_disk", ["all", "half", "none"])
@@ -141,9 +148,7 @@ def test_the_best_depth_are_cut_from_the_whole_order(opened: Open, tail_limit: i
     ],
 )
 @pytest.mark.parametrize("match", ["any", "auto"])
-def test_quoted_phrases_must_occur(
-    opened: Open, tail_limit: int, query: str, expected: set[int], match: str
-) -> None:
+def test_quoted_phrases_must_occur(opened: Open, tail_limit: int, query: str, expected: set[int], match: str) -> None:
     passages = PassageList()
     passages.add_all(
         [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from trivet.errors import StoreError
 from trivet.filters import flatten
 from trivet.types import Document, Link, Passage
 
@@ -239,19 +240,23 @@ def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Docu
 
 def document_of(row: tuple[Any, ...]) -> Document:
     _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to = row
-    return Document(
-        identifier,
-        text,
-        title,
-        kind,
-        json.loads(meta),
-        importance,
-        datetime.fromtimestamp(created, UTC),
-        datetime.fromtimestamp(updated, UTC),
-        _time(accessed),
-        _time(valid_from),
-        _time(valid_to),
-    )
+    try:
+        return Document(
+            identifier,
+            text,
+            title,
+            kind,
+            json.loads(meta),
+            importance,
+            datetime.fromtimestamp(created, UTC),
+            datetime.fromtimestamp(updated, UTC),
+            _time(accessed),
+            _time(valid_from),
+            _time(valid_to),
+        )
+    except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
+        told = f"the row of document {identifier!r} is damaged ({error})"
+        raise StoreError(f"store: {told}; run `trivet doctor`, then restore a backup or an export") from error
 
 
 def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:

@@ -151,6 +151,10 @@ class Shelf:
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
 
+    @property
+    def read_only(self) -> bool:
+        return self._database.read_only
+
     # --- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> State:

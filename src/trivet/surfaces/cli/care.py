@@ -125,7 +125,6 @@ def export(
     """Write the collection as JSONL: its settings, then a document a line. `trivet import` reads it back."""
     with opening.existing(store, collection) as engine:
         if target == "-":
-
             for line in engine.lines(vectors):
                 sys.stdout.write(f"{line}\n")
             return

@@ -1,0 +1,370 @@
+"""The spine: in which order is a question answered?
+
+This file alone knows it: scope → legs → fusion → fetch → rerankers → page. Everything else is a leaf with one verb.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LegTimeout
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from trivet import intake
+from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.filters import epoch, parse_filter
+from trivet.fusion import fuse
+from trivet.legs.dense import Dense
+from trivet.legs.lexical import Lexical
+from trivet.legs.question import Leg, Question
+from trivet.legs.trigram import Trigram
+from trivet.models import Models
+from trivet.profile import LEGS, PROFILES, Profile, named
+from trivet.rerank import build
+from trivet.stores.sqlite import records
+from trivet.stores.sqlite.store import Shelf, State
+from trivet.types import (
+    Candidate,
+    Degraded,
+    Explanation,
+    Hit,
+    LegVerdict,
+    Query,
+    Ranking,
+    Results,
+    Stage,
+)
+
+if TYPE_CHECKING:
+    from trivet.types import Vector
+
+MAX_QUERY = 10_000  # characters; a question longer than this is a document
+DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
+
+
+class Legs:
+    """The threads the legs of a file run in: one pool a leg, so that an endpoint that hangs does not stop the words."""
+
+    def __init__(self) -> None:
+        self._pools = {leg: ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"trivet-{leg}") for leg in LEGS}
+
+    def submit(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
+        try:
+            return self._pools[leg.name].submit(_timed, leg, question, depth)
+        except RuntimeError:  # shut down between the first look at the store and here
+            raise StoreError("store: it was closed while a search began; open it again with trivet.open") from None
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Search:
+    """Questions to one collection."""
+
+    def __init__(self, shelf: Shelf, models: Models, legs: Legs) -> None:
+        self._shelf, self._models, self._pools = shelf, models, legs
+        self._parsed: tuple[str, Profile] | None = None
+
+    def settings(self, stored: str) -> Profile:
+        """The stored settings as a profile; parsed again only when they have changed."""
+        kept = self._parsed
+        if kept is None or kept[0] != stored:
+            kept = self._parsed = (stored, Profile.from_json(stored))
+        return kept[1]
+
+    def run(
+        self,
+        query: str,
+        where: Any,
+        profile: str | Profile | None,
+        exclude: str | Iterable[str],
+        vector: Any,
+        offset: int,
+        at: datetime | str | float | None,
+        overrides: Mapping[str, Any],
+    ) -> Results:
+        started = time.perf_counter()
+        state = self._shelf.state()
+        chosen = self._profile(state, profile, overrides)
+        asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
+        answers = self._answers(asked, chosen)
+        fusing = time.perf_counter()
+        answers.pool = self._fuse(answers, chosen)
+        fetching = time.perf_counter()
+        hits, reranked = self._page(answers, _offset(offset), asked.query, chosen)
+        ended = time.perf_counter()
+        trace = (
+            *answers.stages,
+            Stage("fusion", (fetching - fusing) * 1000, chosen.fusion),
+            Stage("fetch", (ended - fetching) * 1000 - reranked),
+            Stage("rerank", reranked, ", ".join(step.name for step in chosen.rerankers)),
+            Stage("total", (ended - started) * 1000),
+        )
+        degraded = (*asked.degraded, *answers.degraded)
+        return Results(query, tuple(hits), str(chosen), trace, degraded, len(answers.pool))
+
+    def _profile(self, state: State, profile: str | Profile | None, overrides: Mapping[str, Any]) -> Profile:
+        if profile is None:
+            chosen = self.settings(state.settings)
+        elif isinstance(profile, str):
+            chosen = named(profile)
+        elif isinstance(profile, Profile):
+            chosen = profile
+        else:
+            raise InputError(f"profile: {profile!r} is not a name or a Profile; known: {', '.join(PROFILES)}")
+        return chosen.with_changes(overrides) if overrides else chosen
+
+    def _ask(
+        self, state: State, query: str, where: Any, exclude: tuple[str, ...], vector: Any, at: Any, profile: Profile
+    ) -> _Asked:
+        degraded: list[Degraded] = []
+        if not isinstance(query, str):
+            raise InputError(f"query: {type(query).__name__} is not text")
+        if not query.strip() and vector is None:
+            raise InputError("query: it is empty; ask something, or list documents with `documents(where=…)`")
+        text = intake.clean(query)
+        if len(text) > MAX_QUERY:
+            degraded.append(Degraded("query", f"{len(text):,} characters; only the first {MAX_QUERY:,} were used"))
+            text = text[:MAX_QUERY]
+        parsed = parse_filter(where)
+        scope = self._shelf.scope(parsed, [intake.check_id(id, "exclude") for id in exclude], state.version)
+        given: Vector | None = None
+        if vector is not None:
+            if state.model is None:
+                raise InputError(
+                    "vector: the collection has no model; open it with embedder='vectors:DIM' to bring your own"
+                )
+            given = intake.vector_bytes(vector, state.model.dim, "vector")
+        moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
+        legs, missing = self._legs(state, profile, given is not None, bool(text.strip()))
+        questions = {
+            leg.name: Question(text, state.version, scope, given, profile.match, profile.gates.get(leg.name))
+            for leg in legs
+        }
+        return _Asked(Query(text, parsed, moment), legs, questions, (*degraded, *missing))
+
+    def _legs(
+        self, state: State, profile: Profile, has_vector: bool, has_text: bool
+    ) -> tuple[list[Leg], list[Degraded]]:
+        """The legs with a weight; what should take part and cannot is degraded."""
+        legs: list[Leg] = []
+        degraded: list[Degraded] = []
+        weights, shelf = profile.weights, self._shelf
+        if weights["lexical"] > 0 and has_text:
+            legs.append(Lexical(shelf.analyzer.query, shelf))
+        if weights["trigram"] > 0 and has_text:
+            legs.append(Trigram(shelf.analyzer.keywords, shelf))
+        if weights["dense"] > 0:
+            embedder = self._models.embedder_of(state.model)
+            if state.model is None or embedder is None:
+                alone = "found by words alone: " if legs else ""
+                degraded.append(Degraded("dense", f"{alone}{self._models.why_none}"))
+            elif state.model.spec.startswith("vectors:") and not has_vector:
+                degraded.append(Degraded("dense", "the caller brings the vectors of this collection, and gave none"))
+            else:
+                legs.append(Dense(embedder, state.model, shelf))
+                if state.pending:
+                    told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
+                    degraded.append(
+                        Degraded(
+                            "dense", f"{told} ({self._models.backlog.error})" if self._models.backlog.error else told
+                        )
+                    )
+        return legs, degraded
+
+    def _answers(self, asked: _Asked, profile: Profile) -> _Answers:
+        """Ask the legs at the same time; one that fails or is late is left out and named."""
+        rankings: list[Ranking] = []
+        stages: list[Stage] = []
+        degraded: list[Degraded] = []
+        started = time.perf_counter()
+        running: list[tuple[Leg, Future[tuple[Ranking, float]]]] = [
+            (leg, self._pools.submit(leg, asked.questions[leg.name], profile.depth(leg.name, profile.k)))
+            for leg in asked.legs
+        ]
+        for leg, future in running:
+            allowed = profile.timeouts[leg.name]
+            try:
+                ranking, ms = future.result(max(0.0, started + allowed / 1000 - time.perf_counter()))
+            except LegTimeout:
+                future.cancel()
+                degraded.append(Degraded(leg.name, f"no answer within {allowed:g} ms"))
+            except (InputError, NotFoundError):
+                raise
+            except Exception as error:
+                degraded.append(Degraded(leg.name, str(error) or type(error).__name__))
+            else:
+                rankings.append(ranking)
+                stages.append(Stage(leg.name, ms, ", ".join((f"{len(ranking)} found", *ranking.notes))))
+        if not rankings and (failed := [item for item in (*asked.degraded, *degraded) if item.part in LEGS]):
+            raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in failed))
+        return _Answers(rankings, stages, degraded)
+
+    def _fuse(self, answers: _Answers, profile: Profile) -> list[Candidate]:
+        return fuse(profile.fusion, answers.rankings, profile.weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
+
+    def _page(self, answers: _Answers, offset: int, query: Query, profile: Profile) -> tuple[list[Hit], float]:
+        """The hits after ``offset``, and how many milliseconds the rerankers took.
+
+        A reranker that scores anew sees the profile's pool whatever the page, so that page 2 never reshuffles page 1.
+        One that only drops is shown more until the page is full.
+        """
+        pool, wanted, reranked = answers.pool, offset + profile.k, 0.0
+        if not profile.rerankers and not profile.min_relevance:
+            return _numbered(self._hits(pool[offset:wanted], answers, profile), offset), reranked
+        drops_only = all(step.name in DROPS_ONLY for step in profile.rerankers)
+        size = profile.pool_size(profile.k) + (offset if drops_only else 0)
+        while True:
+            hits = self._hits(pool[:size], answers, profile)
+            begun = time.perf_counter()
+            for step in profile.rerankers:
+                hits = build(step.name, step.options).rerank(hits, query)
+            hits = [hit for hit in hits if hit.relevance >= profile.min_relevance]
+            reranked += (time.perf_counter() - begun) * 1000
+            if not drops_only or len(hits) >= wanted or size >= len(pool):
+                return _numbered(hits[offset:wanted], offset), reranked
+            size *= 4
+
+    def _hits(self, candidates: Sequence[Candidate], answers: _Answers, profile: Profile) -> list[Hit]:
+        """The one text fetch, for the survivors."""
+        documents = self._shelf.fetch([int(candidate.key) for candidate in candidates])
+        pids = answers.best_passages({candidate.key for candidate in candidates})
+        spans = self._shelf.fetch_spans(list(pids.values()))
+        hits: list[Hit] = []
+        for candidate in candidates:
+            document = documents.get(int(candidate.key))
+            if document is None:  # deleted since it was ranked
+                continue
+            passage = records.passage_of(document, spans.get(pids[candidate.key]))
+            relevance = answers.relevance(candidate, profile.weights)
+            hits.append(
+                Hit(
+                    len(hits) + 1,
+                    document.id,
+                    candidate.score,
+                    relevance,
+                    document,
+                    passage,
+                    candidate.score,
+                    candidate.contributions,
+                )
+            )
+        return hits
+
+    def explain(
+        self, query: str, id: str, where: Any, profile: str | Profile | None, options: Mapping[str, Any]
+    ) -> Explanation:
+        """Why is this document an answer, or why is it not? Every leg's rank and score for it, even far down."""
+        found = self._shelf.dids([intake.check_id(id, "id")])
+        if not found:
+            raise NotFoundError(f"id: there is no document {id!r} in collection {self._shelf.name!r}")
+        did = found[id]
+        overrides = {name: value for name, value in options.items() if not (name == "k" and value is None)}
+        vector, exclude = overrides.pop("vector", None), overrides.pop("exclude", ())
+        offset, at = overrides.pop("offset", 0), overrides.pop("at", None)
+        results = self.run(query, where, profile, exclude, vector, offset, at, overrides)
+        hit = next((hit for hit in results.hits if hit.id == id), None)
+        state = self._shelf.state()
+        chosen = self._profile(state, profile, overrides)
+        asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
+        answers = self._answers(asked, chosen)
+        verdicts = [self._verdict(leg, asked, answers, chosen, did) for leg in asked.legs]
+        return Explanation(
+            query,
+            id,
+            hit.rank if hit else None,
+            tuple(verdicts),
+            str(chosen),
+            hit,
+            self._reason(hit, did, asked, verdicts, chosen),
+        )
+
+    def _verdict(self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, did: int) -> LegVerdict:
+        depth, weight = profile.depth(leg.name, profile.k), profile.weights[leg.name]
+        ranking = next((ranking for ranking in answers.rankings if ranking.leg == leg.name), Ranking(leg.name))
+        if did in ranking.keys:
+            at = ranking.keys.index(did)
+            score = ranking.scores[at]
+            return LegVerdict(leg.name, weight, at + 1, score, depth, ranking.strength(score))
+        if failed := next((item.reason for item in answers.degraded if item.part == leg.name), ""):
+            return LegVerdict(leg.name, weight, None, None, depth, note=f"did not answer: {failed}")
+        question = asked.questions[leg.name]
+        alone = self._shelf.only(did)  # the same leg, asked about this one document
+        single = leg.rank(replace(question, scope=alone, gate=None, match="any"), 1)
+        if not single.keys:
+            return LegVerdict(leg.name, weight, None, None, depth, note="does not match")
+        score = single.scores[0]
+        gate = profile.gates.get(leg.name)
+        if question.scope is not None and did not in question.scope:
+            note = "left out by the filter or the exclusion"
+        else:
+            note = f"below the gate {gate:g}" if gate is not None and score < gate else f"not among the best {depth}"
+        return LegVerdict(leg.name, weight, None, score, depth, single.strength(score), note)
+
+    def _reason(
+        self, hit: Hit | None, did: int, asked: _Asked, verdicts: Sequence[LegVerdict], profile: Profile
+    ) -> str:
+        if hit is not None:
+            return f"rank {hit.rank}"
+        if any(question.scope is not None and did not in question.scope for question in asked.questions.values()):
+            return "left out by the filter or the exclusion"
+        if not any(verdict.rank for verdict in verdicts):
+            return "no leg has it among its best"
+        limit = f"the best {profile.k} above relevance {profile.min_relevance:g}"
+        return f"found, but not among {limit} after fusion and reranking"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    query: Query
+    legs: list[Leg]
+    questions: Mapping[str, Question]
+    degraded: tuple[Degraded, ...]
+
+
+@dataclass(slots=True)
+class _Answers:
+    rankings: list[Ranking]
+    stages: list[Stage]
+    degraded: list[Degraded]
+    pool: Sequence[Candidate] = ()
+
+    def best_passages(self, keys: set[Any]) -> dict[Any, int]:
+        """The passage to show: that of the leg in which the document stands highest."""
+        best: dict[Any, tuple[int, int]] = {}
+        for ranking in self.rankings:
+            for at, key in enumerate(ranking.keys):
+                if key in keys and (key not in best or at < best[key][0]):
+                    best[key] = (at, ranking.passages[at])
+        return {key: pid for key, (_, pid) in best.items()}
+
+    def relevance(self, candidate: Candidate, weights: Mapping[str, float]) -> float:
+        """The weighted mean of the legs' absolute strengths, over the legs that answered."""
+        by_leg = {ranking.leg: ranking for ranking in self.rankings}
+        total = sum(weights[leg] for leg in by_leg)
+        found = sum(weights[item.leg] * by_leg[item.leg].strength(item.raw) for item in candidate.contributions)
+        return min(1.0, found / total) if total else 0.0
+
+
+def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:
+    started = time.perf_counter()
+    ranking = leg.rank(question, depth)
+    return ranking, (time.perf_counter() - started) * 1000
+
+
+def _numbered(hits: Iterable[Hit], offset: int) -> list[Hit]:
+    return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, start=offset + 1)]
+
+
+def _offset(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"offset: {value!r} is not a whole number from 0 up")
+    return value
+
+
+def _ids(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
