@@ -12,8 +12,8 @@ import pytest
 
 from trivet import backlog
 from trivet.engine import Engine
-from trivet.models import EMBED_AT_ONCE
 from trivet.errors import EmbedderError
+from trivet.models import EMBED_AT_ONCE
 
 Open = Callable[..., Engine]
 

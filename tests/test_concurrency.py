@@ -54,7 +54,8 @@ with trivet.open(path) as engine:
     def size(table):
         return engine._shelf.count(table)
 
-    known = dict(search=search, add=add, delete=engine.delete, settings=settings, tidy=tidy, reembed=reembed, drop=drop, size=size)
+    known = dict(search=search, add=add, delete=engine.delete, settings=settings)
+    known.update(tidy=tidy, reembed=reembed, drop=drop, size=size)
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         name, args, options = json.loads(line)
@@ -121,7 +122,7 @@ def numbered(first: int, last: int, what: str = "heron") -> list[dict[str, Any]]
     return [{"id": f"d{number}", "text": f"{what} q{number}x", "meta": {"n": number}} for number in range(first, last)]
 
 
-# --- two processes ------------------------------------------------------------------------------------------------------
+# --- two processes ----------------------------------------------------------------------------------------------------
 
 
 def test_what_another_process_adds_the_next_search_sees(engine: trivet.Engine, other: Other) -> None:
@@ -274,7 +275,7 @@ def test_what_one_process_left_unembedded_another_finishes(tmp_path: Path) -> No
         assert second.verify().ok
 
 
-# --- many threads -------------------------------------------------------------------------------------------------------
+# --- many threads -----------------------------------------------------------------------------------------------------
 
 
 def test_every_thread_sees_its_own_writes_at_once(engine: trivet.Engine, monkeypatch: pytest.MonkeyPatch) -> None:

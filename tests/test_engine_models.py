@@ -12,8 +12,8 @@ import pytest
 
 from trivet import backlog
 from trivet.engine import Engine
-from trivet.models import EMBED_AT_ONCE
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError
+from trivet.models import EMBED_AT_ONCE
 
 Open = Callable[..., Engine]
 
@@ -82,7 +82,6 @@ class TestEmbeddingIsSkipped:
         memory.add("one cat", id="a", title="Pets")
         assert model.passages == ["one cat", "Pets\none cat"]
 
-    @pytest.mark.xfail(strict=True, reason="records.py: an update drops the vectors of passages that stay the same")
     def test_only_the_passages_that_changed(self, open_store: Open, taught: Any) -> None:
         model = taught("cat")
         memory = open_store(embedder=model, passage_size=12)

@@ -226,6 +226,7 @@ class Engine:
         words = self._shelf.words()
         words.catch_up(state.version)
         checked = {"documents": state.documents, "passages": state.passages, "words": words.size}
+        problems += self._shelf.projection_problems()
         if words.size != state.passages:
             problems.append(f"words: {words.size:,} passages indexed, {state.passages:,} stored; run rebuild")
         if state.model is not None:
@@ -366,7 +367,7 @@ def open(
 
 def collections_in(path: str | Path) -> list[str]:
     """The names in a store, without making or changing anything; none where there is no file."""
-    if not Path(path).exists():
+    if not Path(path).exists() or not Path(path).stat().st_size:
         return []
     store = SqliteStore(str(path))
     try:

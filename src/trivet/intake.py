@@ -34,7 +34,7 @@ _FIELDS = tuple(field.name for field in fields(Document))
 _KNOWN = (*_FIELDS, "links", "vector")
 
 
-def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...], Any]]:
+def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...] | None, Any]]:
     """(document, links, vector) for each thing given; ``given`` are the keywords of a call with one text."""
     if isinstance(items, str):
         yield _document({"text": items, **given}, "document")
@@ -59,7 +59,7 @@ def _plain(item: Any, name: str) -> dict[str, Any]:
     return dict(item)
 
 
-def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, ...], Any]:
+def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, ...] | None, Any]:
     for key in plain:
         if key not in _KNOWN:
             close = get_close_matches(str(key), _KNOWN, n=1)
@@ -83,7 +83,8 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
     )
     if document.valid_from and document.valid_to and document.valid_from > document.valid_to:
         raise InputError(f"{name}: valid_from {plain['valid_from']} is after valid_to {plain['valid_to']}")
-    return document, tuple(_links(identifier, plain.get("links"), name)), plain.get("vector")
+    links = None if plain.get("links") is None else tuple(_links(identifier, plain["links"], name))
+    return document, links, plain.get("vector")
 
 
 def _identifier(value: Any, name: str) -> str:
@@ -238,7 +239,11 @@ def vector_bytes(value: Any, dim: int, name: str) -> Vector:
 
 
 def prepare(
-    document: Document, links: tuple[Link, ...], vector: Any, cut: Callable[[str], list[Passage]], dim: int | None
+    document: Document,
+    links: tuple[Link, ...] | None,
+    vector: Any,
+    cut: Callable[[str], list[Passage]],
+    dim: int | None,
 ) -> Prepared:
     """Cut, hash and serialise. A document that comes with its vector stays whole: the vector is for all of it."""
     data = None

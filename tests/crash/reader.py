@@ -20,7 +20,9 @@ def check(results: Results) -> None:
     assert len(set(ids)) == len(ids), f"an id twice: {ids}"
     assert [hit.rank for hit in results] == list(range(1, len(ids) + 1))
     for hit in results:
-        assert hit.document.text.startswith(f"{hit.id} says "), f"{hit.id} has the text of another: {hit.document.text[:60]}"
+        assert hit.document.text.startswith(f"{hit.id} says "), (
+            f"{hit.id} has the text of another: {hit.document.text[:60]}"
+        )
         assert hit.passage.text == hit.document.text[hit.passage.start : hit.passage.end]
         assert math.isfinite(hit.score), hit
         assert 0.0 <= hit.relevance <= 1.0, hit
@@ -39,9 +41,11 @@ def main(store: str, folder: Path, number: int, seed: int) -> None:
             where = rng.choice((None, {"writer": rng.randrange(6)}, {"bucket": {"gte": 10}}, {"kind": "note"}))
             profile = rng.choice(("default", "memories", "chunks"))
             try:
-                results = engine.search(" ".join(rng.sample(words, 2)), k=rng.randint(1, 30), where=where, profile=profile)
+                results = engine.search(
+                    " ".join(rng.sample(words, 2)), k=rng.randint(1, 30), where=where, profile=profile
+                )
             except InputError as error:  # before the first write there is no such field
-                assert "no document has a field" in str(error), error  # noqa: PT017
+                assert "no document has a field" in str(error), error
                 continue
             check(results)
             searches, hits = searches + 1, hits + len(results)

@@ -182,7 +182,7 @@ def test_a_bulk_add_killed_at_a_random_moment_keeps_every_batch_it_told_of(tmp_p
 
 
 def _killed_bulk(store: Path, delay: float, round_number: int) -> set[int]:
-    """Start a bulk add, wait for its first sign of life, kill it ``delay`` seconds later; the documents it told of as stored."""
+    """Start a bulk add and kill it ``delay`` seconds after its first sign of life; what it told of as stored."""
     command = [sys.executable, "-W", "error", str(HERE / "bulk.py"), store, str(round_number)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr

@@ -1,4 +1,7 @@
-"""A writer process: random adds, updates and deletes on its own ids, each journalled. ``writer.py STORE FOLDER NUMBER SEED``."""
+"""A writer process: random adds, updates and deletes on its own ids, each journalled.
+
+``writer.py STORE FOLDER NUMBER SEED``
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ SHARED = 5  # ids that every writer writes to
 
 
 def text_of(id: str, unique: str, filler: random.Random) -> str:
-    return f"{id} says {unique} and " + " ".join(filler.choices(("harbour", "lantern", "granite", "willow", "copper"), k=8))
+    return f"{id} says {unique} and " + " ".join(
+        filler.choices(("harbour", "lantern", "granite", "willow", "copper"), k=8)
+    )
 
 
 def meta_of(id: str, number: int) -> dict[str, int]:

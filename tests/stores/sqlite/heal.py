@@ -1,6 +1,7 @@
-"""Damages one file of the projections after another and looks whether everything is still found. ``heal.py FOLDER DAMAGE``.
+"""Damages one file of the projections after another and looks whether everything is still found.
 
-A process of its own, because a damaged memory-mapped file can end it; the last line printed names the case it was at.
+``heal.py FOLDER DAMAGE``: a process of its own, because a damaged memory-mapped file can end it; the last line printed
+names the case it was at.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import trivet
 from trivet.stores.sqlite import meaning, words
 
-COUNT = 24
+COUNT = 16
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
 PLACES = ("river", "meadow", "quarry", "harbour", "orchard", "marsh")
 
@@ -42,15 +43,15 @@ def check(engine: trivet.Engine) -> None:
 
 
 def open_small(path: Path) -> trivet.Engine:
-    """With limits so low that two dozen documents lie in the index on disk and in a snapshot."""
+    """With limits so low that a few documents lie in the index on disk and in a snapshot."""
     words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 4, 8
     return trivet.open(path, embedder="hashing:64")
 
 
 def build(path: Path) -> None:
     with open_small(path) as engine:
-        for start in range(0, COUNT, 12):  # several commits: several segments
-            engine.add([{"id": f"d{number}", "text": text_of(number)} for number in range(start, start + 12)])
+        for start in range(0, COUNT, 8):  # several commits: several segments
+            engine.add([{"id": f"d{number}", "text": text_of(number)} for number in range(start, start + 8)])
             engine.wait()
             ask(engine, "otter", "trigram")
             engine._shelf.tidy()
@@ -99,10 +100,11 @@ def main(folder: Path, damage: str, only: str = "") -> None:
     if not whole.exists():
         whole.mkdir()
         build(whole / "memory.db")
-    files = sorted(path.relative_to(whole) for path in (whole / "memory.db.index").rglob("*") if path.is_file())
+    held = [path for path in (whole / "memory.db.index").rglob("*") if path.is_file() and path.stat().st_size]
+    files = sorted(path.relative_to(whole) for path in held)
     assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
     for name in files if damage in DAMAGES else ():
-        for attempt in range(4 if damage == "flipped" else 1):
+        for attempt in range(3 if damage == "flipped" else 1):
             if only in str(name):
                 print(f"{damage} {name} {attempt}", flush=True)
                 broken = folder / "broken"

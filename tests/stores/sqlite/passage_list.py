@@ -39,14 +39,14 @@ class PassageList:
         rows = [(number, *row) for number, row in sorted(self.passages.items()) if number > pid]
         return [(number, did, title, text) for number, did, title, text in rows][:limit]
 
+    def newest(self) -> tuple[int, int]:
+        return self._last, len(self.removed)
+
     def count_after(self, pid: int) -> int:
         return sum(number > pid for number in self.passages)
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [item for item in self.removed if item[0] > seq]
-
-    def reaches(self, pid: int, seq: int) -> bool:
-        return pid <= self._last and seq <= len(self.removed)
 
 
 class VectorList:
@@ -71,6 +71,9 @@ class VectorList:
         self.rows = {vid: row for vid, row in self.rows.items() if row[0] != pid}
         self.removed.append((len(self.removed) + 1, pid))
 
+    def newest(self) -> tuple[int, int]:
+        return self._last, len(self.removed)
+
     def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
         rows = [(number, *row) for number, row in sorted(self.rows.items()) if number > vid]
         if not rows:
@@ -80,9 +83,6 @@ class VectorList:
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [item for item in self.removed if item[0] > seq]
-
-    def reaches(self, vid: int, seq: int) -> bool:
-        return vid <= self._last and seq <= len(self.removed)
 
     def cosines(self, query: Vector) -> list[tuple[float, int, int]]:
         """(cosine, pid, did), the best passage of each document, best first: what an exact search finds."""

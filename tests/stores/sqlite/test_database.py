@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -90,7 +89,7 @@ def test_writers_in_processes_take_turns(database: Database) -> None:
 
 def test_threads_that_ended_leave_no_connection_open(database: Database) -> None:
     def handles() -> int:
-        return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else len(database._opened)
+        return len(list(Path("/proc/self/fd").iterdir())) if sys.platform == "linux" else len(database._opened)
 
     counter(database)
     before = handles()
@@ -122,7 +121,7 @@ def test_a_closed_database_says_so(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="path: .*is a folder"):
+    with pytest.raises(InputError, match=r"path: .*is a folder"):
         Database(tmp_path)
 
 

@@ -19,7 +19,7 @@ from . import heal
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits so low that two dozen documents lie in the index on disk and in a snapshot."""
+    """Limits so low that a few documents lie in the index on disk and in a snapshot."""
     monkeypatch.setattr(words, "TAIL_LIMIT", 4)
     monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 8)
 

@@ -250,7 +250,7 @@ def test_every_write_raises_the_version_by_which_projections_know_of_news(engine
         assert shelf.state().version > before
 
 
-# --- any sequence of writes ---------------------------------------------------------------------------------------------
+# --- any sequence of writes -------------------------------------------------------------------------------------------
 
 ids = st.sampled_from("abcd")
 metas = st.dictionaries(

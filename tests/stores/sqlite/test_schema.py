@@ -54,8 +54,10 @@ def test_a_store_of_a_newer_trivet_is_refused_and_left_alone(tmp_path: Path) -> 
     Database(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"PRAGMA user_version={len(MIGRATIONS) + 3}")
-    before = path.read_bytes() with pytest.raises(StoreError, match=rf"memory\.db.* schema {len(MIGRATIONS) +
-    3}.*knows {len(MIGRATIONS)}; upgrade"):
+    before = path.read_bytes()
+    with pytest.raises(
+        StoreError, match=rf"memory\.db.* schema {len(MIGRATIONS) + 3}.*knows {len(MIGRATIONS)}; upgrade"
+    ):
         trivet.open(path, embedder="none")
     assert path.read_bytes() == before
 

@@ -45,7 +45,7 @@ def test_no_documents_at_all() -> None:
     assert scope.rows(np.asarray([1, 2], dtype=np.int64)).tolist() == [False, False]
 
 
-# --- the shelf's memory of scopes ---------------------------------------------------------------------------------------
+# --- the shelf's memory of scopes -------------------------------------------------------------------------------------
 
 
 def allowed(shelf: Shelf, where: Eq) -> list[int]:

@@ -358,7 +358,7 @@ def test_long_documents_count_once_and_do_not_crowd_others_out(opened: Open, tai
     assert len(dids(found)) == 10
 
 
-# --- keeping -----------------------------------------------------------------------------------------------------------
+# --- keeping ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_second_index_reads_what_the_first_wrote(opened: Open) -> None:

@@ -18,7 +18,7 @@ _SYMBOLS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 def compile_filter(where: Filter, cid: int) -> Sql:
-    """(SELECT did …, parameters). Parts are named one after another: nested, SQLite's parser has room for few levels."""
+    """(SELECT did …, parameters). Parts are named one after another: SQLite's parser has room for few nested levels."""
     steps: list[Sql] = []
     last = _named(where, cid, steps)
     if len(steps) == 1:
@@ -68,7 +68,7 @@ def _any_of(field: str, values: tuple[Value, ...], cid: int) -> Sql:
         return _nothing()
     if len(wanted) == 1:
         return _select(field, cid, "{column} = ?", wanted)
-    # One parameter however long the list is: a scope can hold thousands of session ids. SQLite's JSON ends a text at NUL.
+    # One parameter however long the list: a scope can hold thousands of session ids. SQLite's JSON ends a text at NUL.
     plain = [value for value in wanted if not (is_text(value) and "\0" in str(value))]
     odd = [value for value in wanted if is_text(value) and "\0" in str(value)]
     tests = ["{column} IN (SELECT value FROM json_each(?))", *["{column} = ?"] * len(odd)]

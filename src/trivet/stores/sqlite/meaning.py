@@ -13,6 +13,7 @@ import json
 import shutil
 import threading
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +33,9 @@ Progress = Callable[[int, int], None]
 SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes milliseconds and an exact scan under one
 GROWTH = 0.1  # a tail this large beside its snapshot makes a new one: the tail is scanned exactly, at 0.2 ms a thousand
 FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
+HIGHEST = 1.01  # a cosine beyond this is a damaged file
 REFINE = 8  # candidates per wanted document that the codes propose for the exact comparison
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Source(Protocol):
@@ -43,6 +45,9 @@ class Source(Protocol):
         """(last vid, pids, dids, float32 bytes) of every vector after ``vid``."""
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
+
+    def newest(self) -> tuple[int, int]:
+        """The last vector and the last removal there ever was."""
 
 
 @dataclass(slots=True)
@@ -123,8 +128,8 @@ class Block:
 
 
 class VectorIndex:
-    def __init__(self, folder: Path, source: Source, dim: int) -> None:
-        self._folder, self._source, self._dim = folder, source, dim
+    def __init__(self, folder: Path, source: Source, dim: int, identity: str = "") -> None:
+        self._folder, self._source, self._dim, self._identity = folder, source, dim, identity
         self._lock = threading.RLock()
         self._seen = -1
         self._clear()
@@ -132,7 +137,7 @@ class VectorIndex:
 
     def _clear(self) -> None:
         self._base, self._tail = self._empty(), self._empty()
-        self._vid = self._removed = self._base_vid = 0
+        self._vid = self._removed = 0
 
     def _empty(self) -> Block:
         none = np.zeros(0, dtype=np.int64)
@@ -181,6 +186,11 @@ class VectorIndex:
         with self._lock:
             blocks = [block for block in (self._base, self._tail) if len(block)]
         found = [hit for block in blocks for hit in block.best(query, depth, scope)]
+        if not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):  # no cosine: NaN fails the comparison too
+            self.discard()
+            with self._lock:
+                self._read_news()
+            return self.best(query, depth, scope)
         if len(blocks) < 2:
             return found
         best: dict[int, Found] = {}
@@ -216,7 +226,7 @@ class VectorIndex:
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / f"snapshot-{vid:016d}-{removed:016d}"
         with FileLock(self._folder / "lock", timeout=0):
-            if any(other.name >= final.name for other in self._folder.glob("snapshot-*")):
+            if any(other.name >= final.name for other in self._snapshots()):
                 return  # another process was here first
             pids, dids = (np.concatenate([getattr(base, name), getattr(tail, name)]) for name in ("pids", "dids"))
             vectors = np.concatenate([base.vectors, tail.vectors])
@@ -231,41 +241,68 @@ class VectorIndex:
             np.save(draft / "dids.npy", dids)
             np.save(draft / "vectors.npy", vectors)
             faiss.write_index(codes, str(draft / "codes.faiss"))
-            sizes = {path.name: path.stat().st_size for path in draft.iterdir()}
-            state = {"format": _FORMAT, "dim": self._dim, "vid": vid, "removed": removed, "sizes": sizes}
+            sums = {path.name: _checksum(path) for path in draft.iterdir()}
+            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
             draft.rename(final)
             for old in self._folder.iterdir():  # a reader that has one mapped keeps it until it lets go
                 if old.is_dir() and old != final:
                     shutil.rmtree(old, ignore_errors=True)
 
+    def _snapshots(self) -> list[Path]:
+        return sorted((path for path in self._folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+
     def _open(self) -> None:
-        """Take the newest whole snapshot; delete damaged ones."""
-        for folder in sorted(self._folder.glob("snapshot-*"), reverse=True):
+        """Take the newest whole snapshot; delete damaged and foreign ones."""
+        newest = self._source.newest()
+        for folder in self._snapshots():
             try:
-                base, state = _load(folder, self._dim)
+                base, state = _load(folder, self._dim, self._identity)
+                if state["vid"] > newest[0] or state["removed"] > newest[1]:
+                    raise ValueError(f"{folder.name} is of a later state of the store")
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._tail = base, self._empty()
-            self._vid = self._base_vid = state["vid"]
+            self._vid = state["vid"]
             self._removed = state["removed"]
             return
 
+    def problems(self) -> list[str]:
+        """Files whose bytes are not those that were written."""
+        found = []
+        for folder in self._snapshots()[:1]:
+            for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
+                if _checksum(folder / name) != checksum:
+                    found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
+        return found
 
-def _load(folder: Path, dim: int) -> tuple[Block, dict[str, Any]]:
+
+def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
+    """A snapshot whose files are those that were written. The vectors, too large to read through, are told by their
+    size here and by a score out of range when they are used; ``problems`` reads them."""
     import faiss
 
     state = json.loads((folder / "state.json").read_text())
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.name != "state.json"}
-    if state["format"] != _FORMAT or state["dim"] != dim or sizes != state["sizes"]:
-        raise ValueError(f"{folder.name} is not whole")
+    if state["format"] != _FORMAT or state["identity"] != identity:
+        raise ValueError(f"{folder.name} is of another kind")
+    for name in ("pids.npy", "dids.npy", "codes.faiss"):
+        if _checksum(folder / name) != state["sums"][name]:
+            raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     codes = faiss.read_index(str(folder / "codes.faiss"))
-    if not len(pids) == len(dids) == len(vectors) == codes.ntotal:
+    if not len(pids) == len(dids) == len(vectors) == codes.ntotal or vectors.shape[1:] != (dim,):
         raise ValueError(f"{folder.name} is not whole")
     return Block(pids, dids, vectors, codes), state
+
+
+def _checksum(path: Path) -> int:
+    total = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            total = zlib.crc32(part, total)
+    return total
 
 
 def _without(block: Block, pids: set[int]) -> Block:

@@ -30,7 +30,7 @@ class Prepared:
     hash: bytes
     passages: tuple[tuple[int, int, int, bytes], ...]  # ordinal, start, stop, hash
     meta: str
-    links: tuple[Link, ...] = ()
+    links: tuple[Link, ...] | None = None  # None: not said, those that are there stay
     vector: bytes | None = None
 
 
@@ -80,22 +80,28 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
     _add_fields(connection, cid, rows)
 
     moved: list[tuple[int, Prepared]] = []
+    embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
     for item, old in changed:
         did = int(old["did"])
         row = _row(did, cid, item, item.document.created or _time(old["created"]), now)
-        if _same(row, old) and item.vector is None:
+        relinked = item.links is not None and _outgoing(connection, cid, item.document.id) != set(item.links)
+        if _same(row, old) and item.vector is None and not relinked:
             unchanged += 1
             continue
+        if relinked:
+            connection.execute("DELETE FROM links WHERE cid = ? AND source = ?", (cid, item.document.id))
         connection.execute("DELETE FROM documents WHERE did = ?", (did,))
         connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if old["meta"] != item.meta:
             _remove_fields(connection, cid, did, json.loads(old["meta"]))
             _add_fields(connection, cid, [(did, item)])
         if old["hash"] != item.hash or item.vector is not None:
+            embedded[did] = _embedded(connection, cid, did) if item.vector is None else {}
             _remove_passages(connection, cid, [did])
             moved.append((did, item))
     pids += _add_passages(connection, cid, mid, moved)
-    add_links(connection, cid, [link for item in batch for link in item.links])
+    _give_back(connection, embedded)
+    add_links(connection, cid, [link for item in batch for link in item.links or ()])
     connection.execute("UPDATE collections SET documents = documents + ? WHERE cid = ?", (len(fresh), cid))
     return Written(len(fresh), len(changed) - unchanged, unchanged, tuple(pids))
 
@@ -157,12 +163,30 @@ def _add_passages(
     return [row[0] for row in passages]
 
 
+def _embedded(connection: sqlite3.Connection, cid: int, did: int) -> dict[tuple[int, bytes], bytes]:
+    """(model, hash of the text) → vector, for the passages a document has."""
+    mids = [mid for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = ?", (cid,))]
+    sql = "SELECT p.hash, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did = ?"
+    return {(mid, digest): data for mid in mids for digest, data in connection.execute(sql, (mid, did))}
+
+
+def _give_back(connection: sqlite3.Connection, embedded: Mapping[int, Mapping[tuple[int, bytes], bytes]]) -> None:
+    """A passage that says what it said before keeps its vector: an edited paragraph is not the whole document."""
+    for did, vectors in embedded.items():
+        found = connection.execute("SELECT pid, hash FROM passages WHERE did = ?", (did,)).fetchall() if vectors else []
+        for mid in {mid for mid, _ in vectors}:
+            kept = [(pid, vectors[mid, digest]) for pid, digest in found if (mid, digest) in vectors]
+            if kept:
+                add_vectors(connection, mid, kept)
+
+
 def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-    """(pid, float32 bytes); a passage that has one already, or went meanwhile, is passed over."""
+    """(pid, float32 bytes); a passage that has one already, or that went with its model meanwhile, is passed over."""
     first = take(connection, "vector", len(vectors))
     stored = connection.executemany(
-        "INSERT OR IGNORE INTO vectors SELECT ?, ?, pid, ? FROM passages WHERE pid = ?",
-        [(first + index, mid, data, pid) for index, (pid, data) in enumerate(vectors)],
+        "INSERT OR IGNORE INTO vectors "
+        "SELECT ?, m.mid, p.pid, ? FROM passages p, models m WHERE p.pid = ? AND m.mid = ?",
+        [(first + index, data, pid, mid) for index, (pid, data) in enumerate(vectors)],
     ).rowcount
     connection.execute("UPDATE models SET vectors = vectors + ? WHERE mid = ?", (stored, mid))
 
@@ -216,6 +240,11 @@ def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int
         count += len(rows)
     connection.execute("UPDATE collections SET documents = documents - ? WHERE cid = ?", (count, cid))
     return count
+
+
+def _outgoing(connection: sqlite3.Connection, cid: int, identifier: str) -> set[Link]:
+    sql = "SELECT source, target, type, weight FROM links WHERE cid = ? AND source = ?"
+    return {Link(*row) for row in connection.execute(sql, (cid, identifier))}
 
 
 def add_links(connection: sqlite3.Connection, cid: int, links: Sequence[Link]) -> None:

@@ -15,6 +15,7 @@ INSERT INTO counters VALUES ('document', 0), ('passage', 0), ('vector', 0), ('re
 
 CREATE TABLE collections (
     cid INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: a projection's folder is named by it
+    uid TEXT NOT NULL,              -- made at random: tells a projection that it is not of another store's collection
     name TEXT NOT NULL UNIQUE,
     config TEXT NOT NULL,           -- JSON: language, passage_size
     settings TEXT NOT NULL,         -- JSON: the profile in force

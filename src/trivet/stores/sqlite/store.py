@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import shutil
 import sqlite3
 import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -68,6 +69,7 @@ class State:
 class SqliteStore:
     def __init__(self, path: str) -> None:
         self._temporary: Path | None = None
+        self._threads: list[threading.Thread] = []
         if path == ":memory:":
             # SQLite's own :memory: is private to one connection; a throw-away folder behaves like the real thing
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
@@ -86,8 +88,8 @@ class SqliteStore:
             made = {key: value for key, value in config.items() if value is not None}
             with self.database.write() as connection:
                 connection.execute(
-                    "INSERT OR IGNORE INTO collections (name, config, settings, created) VALUES (?, ?, ?, ?)",
-                    (name, json.dumps(made), settings, time.time()),
+                    "INSERT OR IGNORE INTO collections (uid, name, config, settings, created) VALUES (?, ?, ?, ?, ?)",
+                    (secrets.token_hex(8), name, json.dumps(made), settings, time.time()),
                 )
             row = self._find(name)
             assert row is not None
@@ -98,12 +100,14 @@ class SqliteStore:
                     f"{key}: collection {name!r} was made with {kept[key]!r}, not {value!r}; "
                     "open it without this argument, or export it and import it into a new collection"
                 )
-        return Shelf(self, cid, name, kept)
+        return Shelf(self, cid, row[2], name, kept)
 
-    def _find(self, name: str) -> tuple[int, str] | None:
+    def _find(self, name: str) -> tuple[int, str, str] | None:
         with self.database.explained():
-            found: tuple[int, str] | None = (
-                self.database.read().execute("SELECT cid, config FROM collections WHERE name = ?", (name,)).fetchone()
+            found: tuple[int, str, str] | None = (
+                self.database.read()
+                .execute("SELECT cid, config, uid FROM collections WHERE name = ?", (name,))
+                .fetchone()
             )
         return found
 
@@ -129,8 +133,16 @@ class SqliteStore:
             rows = self.database.read().execute("PRAGMA integrity_check(20)").fetchall()
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
+    def start(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do it in a thread that ``close`` waits for."""
+        thread = threading.Thread(target=work, args=arguments, name="trivet-compact")
+        self._threads = [other for other in self._threads if other.is_alive()] + [thread]
+        thread.start()
+
     def close(self) -> None:
         self.database.close()
+        for thread in self._threads:
+            thread.join()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
@@ -138,13 +150,15 @@ class SqliteStore:
 class Shelf:
     """One collection. Safe to use from many threads."""
 
-    def __init__(self, store: SqliteStore, cid: int, name: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        self._uid = uid
         self.store, self.cid, self.name, self.config = store, cid, name, dict(config)
         self.analyzer = Analyzer(self.config.get("language", "en"))
         self._database = store.database
         self._folder = store.index_folder / f"c{cid}"
         self._lock = threading.Lock()
         self._compacting = threading.Event()
+        self._looked = False
         self._words: TermIndex | None = None
         self._trigrams: TermIndex | None = None
         self._meanings: dict[int, VectorIndex] = {}
@@ -218,7 +232,22 @@ class Shelf:
 
     # --- records ----------------------------------------------------------------------------------------------------
 
+    def _look_at_projections(self) -> None:
+        """Open what lies on disk before the first write: later, one that is ahead of a restored backup could not be
+        told from one that is not."""
+        if self._looked:
+            return
+        self._looked = True
+        if (self._folder / "words").exists():
+            self.words()
+        if (self._folder / "trigrams").exists():
+            self.trigrams()
+        model = self.state().model
+        if model is not None and (self._folder / f"meaning-{model.mid}").exists():
+            self.meaning(model)
+
     def write(self, batch: Sequence[records.Prepared], mid: int | None) -> records.Written:
+        self._look_at_projections()
         with self.changing() as connection:
             return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
 
@@ -408,6 +437,16 @@ class Shelf:
             )
         ]
 
+    def newest(self) -> tuple[int, int]:
+        return self._counters("passage", "removed")
+
+    def _counters(self, one: str, other: str) -> tuple[int, int]:
+        found = dict(self._all("SELECT name, value FROM counters", ()))
+        return found[one], found[other]
+
+    def newest_vector(self) -> tuple[int, int]:
+        return self._counters("vector", "removed")
+
     def vectors_after(self, mid: int, vid: int) -> tuple[int, list[int], list[int], bytes]:
         rows = self._all(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
@@ -425,19 +464,19 @@ class Shelf:
     ) -> tuple[list[Found], float, tuple[str, ...]]:
         index = self.words()
         index.catch_up(version)
-        return index.bm25(query, match, depth, scope)
+        return index.healed(lambda: index.bm25(query, match, depth, scope))
 
     def find_trigrams(self, terms: Sequence[str], depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.trigrams()
         index.catch_up(version)
-        return index.likeliest([_dense(term) for term in terms], depth, scope)
+        return index.healed(lambda: index.likeliest([_dense(term) for term in terms], depth, scope))
 
     def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.meaning(model)
         index.catch_up(version)
         if index.wants_compacting and not self._compacting.is_set():
             self._compacting.set()
-            threading.Thread(target=self._compact, args=(index,), name="trivet-compact").start()
+            self.store.start(self._compact, index)
         return index.best(vector, depth, scope)
 
     def _compact(self, index: VectorIndex) -> None:
@@ -454,7 +493,9 @@ class Shelf:
 
         with self._lock:
             if self._words is None:
-                self._words = TermIndex(self._folder / "words", self, self.analyzer.line, self.analyzer.id)
+                self._words = TermIndex(
+                    self._folder / "words", self, self.analyzer.line, f"{self.analyzer.id}/{self._uid}"
+                )
             return self._words
 
     def trigrams(self) -> TermIndex:
@@ -462,7 +503,9 @@ class Shelf:
 
         with self._lock:
             if self._trigrams is None:
-                self._trigrams = TermIndex(self._folder / "trigrams", self, _trigram_line, "pg_trgm/1", positions=False)
+                self._trigrams = TermIndex(
+                    self._folder / "trigrams", self, _trigram_line, f"pg_trgm/1/{self._uid}", positions=False
+                )
             return self._trigrams
 
     def meaning(self, model: Model) -> VectorIndex:
@@ -471,7 +514,9 @@ class Shelf:
         with self._lock:
             if model.mid not in self._meanings:
                 source = _Vectors(self, model.mid)
-                self._meanings[model.mid] = VectorIndex(self._folder / f"meaning-{model.mid}", source, model.dim)
+                self._meanings[model.mid] = VectorIndex(
+                    self._folder / f"meaning-{model.mid}", source, model.dim, f"{model.id}/{self._uid}"
+                )
             return self._meanings[model.mid]
 
     def tidy(self, progress: Progress | None = None) -> None:
@@ -485,6 +530,12 @@ class Shelf:
 
     def tidy_words(self, progress: Progress | None = None) -> None:
         self.words().catch_up(self.state().version, progress)
+
+    def projection_problems(self) -> list[str]:
+        """Damaged files of the projections that are on disk."""
+        self._look_at_projections()
+        indexes = (self._words, self._trigrams, *self._meanings.values())
+        return [told for index in indexes if index is not None for told in index.problems()]
 
     def discard_projections(self) -> None:
         """Forget and delete every projection; the next search builds them from the truth."""
@@ -570,3 +621,6 @@ class _Vectors:
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return self.shelf.removed_after(seq)
+
+    def newest(self) -> tuple[int, int]:
+        return self.shelf.newest_vector()

@@ -14,10 +14,12 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import struct
 import threading
+import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import tantivy
@@ -42,9 +44,12 @@ MAX_TERMS = 64  # of a long query the rarest terms are kept: the rest cost time 
 
 _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at least 15 MB per thread
 _MARK = "checkpoint"
-_SCHEMA_VERSION = 1
+_FOOTER_MAGIC = 1337
+_CHECKSUMMED = (".term", ".idx", ".pos", ".fast", ".fieldnorm", ".store", ".del")
+_SCHEMA_VERSION = 2
 
 Progress = Callable[[int, int], None]
+Answer = TypeVar("Answer")
 
 
 class Source(Protocol):
@@ -57,6 +62,9 @@ class Source(Protocol):
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """(seq, pid) in order."""
+
+    def newest(self) -> tuple[int, int]:
+        """The last passage and the last removal there ever was: an index that knows later ones is another's."""
 
 
 class TermIndex:
@@ -105,9 +113,10 @@ class TermIndex:
             self._tail.remove(pid)
             if self._searcher is not None and self._searcher.doc_freq("pid", pid):
                 self._tail.removed.add(pid)
+                self._tail.tokens -= self._lengths([pid])
             self._tail_removed = seq
 
-    def _advance(self, wait: bool, progress: Progress | None) -> None:
+    def _advance(self, wait: bool, progress: Progress | None, anew: bool = False) -> None:
         """Write what is missing into the index on disk; ``Timeout`` when another process is at it."""
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +127,7 @@ class TermIndex:
                 raise
             raise NoRoomError(str(error)) from error
         try:
-            if not self._open():  # another process may have done the work
+            if anew or not self._open():  # another process may have done the work
                 self._discard()
             try:
                 self._write_missing(progress)
@@ -140,19 +149,21 @@ class TermIndex:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(self._folder))
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
-        pid, tokens, done = self._disk_pid, self._disk_tokens, 0
+        pid, tokens, done = self._disk_pid, self._disk_tokens - self._lengths([gone for _, gone in removed]), 0
         for _, gone in removed:
             # by query: tantivy-py's delete by term reads a Python int as signed and never matches an unsigned field
             writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "pid", gone, "basic"))
         while batch := self._source.passages_after(pid, BATCH):
             for number, did, title, text in batch:
                 line = self._analyse(f"{title}\n{text}" if title else text)
+                length = line.count(" ") + 1
                 document = tantivy.Document()
                 document.add_unsigned("pid", number)
                 document.add_unsigned("did", did)
+                document.add_unsigned("length", length)
                 document.add_text("body", line)
                 writer.add_document(document)
-                tokens += line.count(" ") + 1
+                tokens += length
             pid = batch[-1][0]
             done += len(batch)
             if progress:
@@ -167,6 +178,17 @@ class TermIndex:
         writer.commit()
         writer.wait_merging_threads()
 
+    def _lengths(self, pids: Sequence[int]) -> int:
+        """How many terms do these passages of the index on disk have, all together?"""
+        if self._searcher is None:
+            return 0
+        found = [
+            address
+            for pid in pids
+            for _, address in self._searcher.search(tantivy.Query.term_query(self._schema, "pid", pid, "basic"), 1).hits
+        ]
+        return sum(self._searcher.fast_field_values("length", found))
+
     def _open(self) -> bool:
         """Open the newest commit. False: none can be read (only ``_advance``, under the lock, may delete it)."""
         self._index = self._searcher = None
@@ -179,14 +201,17 @@ class TermIndex:
             searcher = index.searcher()
             found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
             state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
+            pid, removed, tokens = int(state["pid"]), int(state["removed"]), int(state["tokens"])
+            identity = state["identity"]
         except BaseException as error:
             if not _is_damage(error):
                 raise
             return False
-        if state["identity"] != self._identity:  # made by another analyser
-            return False
+        newest = self._source.newest()
+        if identity != self._identity or pid > newest[0] or removed > newest[1]:
+            return False  # made by another analyser, for another store, or for a later state of this one
         self._index, self._searcher = index, searcher
-        self._reset(state["pid"], state["removed"], state["tokens"])
+        self._reset(pid, removed, tokens)
         return True
 
     def _reset(self, pid: int, removed: int, tokens: int) -> None:
@@ -210,6 +235,31 @@ class TermIndex:
         with self._lock:
             return self._documents(self._searcher) + len(self._tail) - len(self._tail.removed)
 
+    def problems(self) -> list[str]:
+        """Files whose bytes are not those that were written: tantivy ends every file with its checksum."""
+        if self._searcher is None or not (self._folder / "meta.json").exists():
+            return []  # nothing there, or deleted: it is made anew
+        try:
+            parts = json.loads((self._folder / "meta.json").read_text())["segments"]
+            live = [part["segment_id"].replace("-", "") for part in parts]
+        except (OSError, ValueError, KeyError, TypeError):
+            return [f"{self._folder.name}: meta.json is damaged; run rebuild"]
+        files = [path for name in live for path in sorted(self._folder.glob(f"{name}.*"))]
+        return [f"{self._folder.name}: {path.name} is damaged; run rebuild" for path in files if not _is_sound(path)]
+
+    def healed(self, ask: Callable[[], Answer]) -> Answer:
+        """What ``ask`` answers; where a file cannot be read, the index is made anew and asked again."""
+        try:
+            return ask()
+        except BaseException as error:
+            if not _is_damage(error):
+                raise
+            with self._lock:
+                with contextlib.suppress(Timeout, NoRoomError):
+                    self._advance(wait=True, progress=None, anew=True)
+                self._extend_tail(self._source.removed_after(self._tail_removed))
+        return ask()
+
     def bm25(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None
     ) -> tuple[list[Found], float, tuple[str, ...]]:
@@ -218,7 +268,7 @@ class TermIndex:
             searcher, tail = self._searcher, self._tail
             singles = tuple(words[0] for words in query.phrases if len(words) == 1)
             phrases = [words for words in query.phrases if len(words) > 1]
-            terms, cut = self._rarest(dict.fromkeys((*singles, *query.terms)))
+            terms, cut = self._rarest(query.terms, singles)
             idfs = {term: self._idf(term) for term in terms}
             weights = [sum(self._idf(word) for word in words) for words in phrases]
             average = self._average_length()
@@ -336,15 +386,16 @@ class TermIndex:
         on_disk = self._searcher.doc_freq("body", term) if self._searcher is not None else 0
         return int(on_disk) + self._tail.frequency(term)
 
-    def _rarest(self, terms: Iterable[str]) -> tuple[list[str], bool]:
-        ordered = list(terms)
+    def _rarest(self, terms: Iterable[str], kept: Sequence[str]) -> tuple[list[str], bool]:
+        """At most ``MAX_TERMS``, and those that must occur whatever their number; were any left out?"""
+        ordered = list(dict.fromkeys((*kept, *terms)))
         if len(ordered) <= MAX_TERMS:
             return ordered, False
-        ordered = [term for term in ordered if self._frequency(term)]
-        return sorted(ordered, key=self._frequency)[:MAX_TERMS], True
+        others = sorted((term for term in ordered if term not in kept and self._frequency(term)), key=self._frequency)
+        return [*dict.fromkeys(kept), *others[: max(0, MAX_TERMS - len(kept))]], True
 
     def _average_length(self) -> float:
-        documents = self._documents(self._searcher) + len(self._tail)
+        documents = self._documents(self._searcher) + len(self._tail) - len(self._tail.removed)
         return max(1.0, (self._disk_tokens + self._tail.tokens) / max(1, documents))
 
 
@@ -352,6 +403,7 @@ def _schema(positions: bool) -> Any:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("pid", indexed=True, fast=True)
     builder.add_unsigned_field("did", indexed=True, fast=True)
+    builder.add_unsigned_field("length", fast=True)
     builder.add_text_field("body", tokenizer_name="whitespace", index_option="position" if positions else "basic")
     builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", stored=True, tokenizer_name="raw", index_option="basic")
@@ -380,6 +432,21 @@ def _check_room(error: BaseException) -> None:
     told = str(error)
     if any(sign in told for sign in ("No space left", "Read-only file system", "Permission denied", "Quota exceeded")):
         raise NoRoomError(told) from error
+
+
+def _is_sound(path: Path) -> bool:
+    """tantivy's footer: JSON with the CRC-32 of what stands before it, its length, a magic number."""
+    data = path.read_bytes()
+    if path.suffix not in _CHECKSUMMED:
+        return True
+    length, magic = struct.unpack("<II", data[-8:]) if len(data) >= 8 else (0, 0)
+    if magic != _FOOTER_MAGIC or length > len(data) - 8:
+        return False
+    try:
+        footer = json.loads(data[-8 - length : -8])
+        return bool(zlib.crc32(data[: -8 - length]) == footer["crc"])
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _is_damage(error: BaseException) -> bool:
