@@ -89,6 +89,8 @@ class Analyzer:
     """Text to terms, for one language. Threads may share it."""
 
     def __init__(self, language: str = "en") -> None:
+        if not isinstance(language, str):
+            raise InputError(f"language: {language!r} is not a two-letter code such as 'en'")
         code = language.strip().lower().replace("_", "-").partition("-")[0]
         if code not in LANGUAGES:
             raise InputError(f"language {language!r} is unknown; known are {', '.join(sorted(LANGUAGES))}")

@@ -137,11 +137,12 @@ class Engine:
         return link
 
     def unlink(self, source: str, target: str, type: str | None = None) -> int:
-        return self._shelf.unlink(source, target, type)
+        """Remove the links between two documents, of one type or of all; returns how many there were."""
+        return self._shelf.unlink(intake.check_id(source, "source"), intake.check_id(target, "target"), type)
 
     def links(self, id: str | None = None) -> list[Link]:
         """The links from or to a document, or all of them."""
-        return self._shelf.links_of(id)
+        return self._shelf.links_of(None if id is None else intake.check_id(id, "id"))
 
     # --- searching ----------------------------------------------------------------------------------------------------
 

@@ -34,14 +34,22 @@ class Dense:
         vector = question.vector
         if vector is None:
             started = time.perf_counter()
-            vector = self.embedder.embed_queries([question.text])[0]
+            vector = self._one(self.embedder.embed_queries([question.text]))
             notes = (f"embed {(time.perf_counter() - started) * 1000:.1f} ms",)
         if not vector.any():
             return Ranking(self.name, notes=("nothing in the question to embed",))
-        length = math.sqrt(float(vector @ vector))  # a caller's own embedder may give anything
-        if not math.isfinite(length):
-            raise EmbedderError(f"embedder {self.embedder.spec!r} gave a NaN or infinite value for the question")
-        if abs(length - 1.0) > 1e-4:
-            vector = vector / length
         found = self.meaning.find_near(vector, self.model, depth, question.scope, question.version)
         return ranking(self.name, found, floor=-1.0, unrelated=self.embedder.unrelated, gate=question.gate, notes=notes)
+
+    def _one(self, rows: Any) -> Vector:
+        """The question's vector, of unit length; a caller's own embedder may have given anything."""
+        if getattr(rows, "shape", None) != (1, self.embedder.dim):
+            shape = getattr(rows, "shape", type(rows).__name__)
+            raise EmbedderError(
+                f"embedder {self.embedder.spec!r} gave {shape} for one question, not (1, {self.embedder.dim})"
+            )
+        vector: Vector = rows[0]
+        length = math.hypot(*vector.tolist())  # no overflow and no underflow, however odd the numbers are
+        if not math.isfinite(length):
+            raise EmbedderError(f"embedder {self.embedder.spec!r} gave a NaN or infinite value for the question")
+        return vector if length == 0.0 or abs(length - 1.0) <= 1e-4 else vector / length

@@ -104,13 +104,13 @@ def main(folder: Path, damage: str, only: str = "") -> None:
     files = sorted(path.relative_to(whole) for path in held)
     assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
     for name in files if damage in DAMAGES else ():
-        for attempt in range(3 if damage == "flipped" else 1):
+        for attempt in range(4 if damage == "flipped" else 1):
             if only in str(name):
                 print(f"{damage} {name} {attempt}", flush=True)
                 broken = folder / "broken"
                 shutil.rmtree(broken, ignore_errors=True)
                 shutil.copytree(whole, broken)
-                DAMAGES[damage](broken / name, random.Random(f"{damage}/{name}/{attempt}"))
+                DAMAGES[damage](broken / name, random.Random(f"{damage}/{name.parent.name}/{name.suffix}/{attempt}"))
                 check_healed(broken / "memory.db", told_by_verify=damage in ("garbled", "flipped"))
     print("all healed", flush=True)
 

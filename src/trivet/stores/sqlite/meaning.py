@@ -186,7 +186,8 @@ class VectorIndex:
         with self._lock:
             blocks = [block for block in (self._base, self._tail) if len(block)]
         found = [hit for block in blocks for hit in block.best(query, depth, scope)]
-        if not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):  # no cosine: NaN fails the comparison too
+        if blocks and blocks[0].codes is not None and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):
+            # no cosine (NaN fails the comparison too): the snapshot is damaged, the truth is read in its place
             self.discard()
             with self._lock:
                 self._read_news()
@@ -254,10 +255,10 @@ class VectorIndex:
 
     def _open(self) -> None:
         """Take the newest whole snapshot; delete damaged and foreign ones."""
-        newest = self._source.newest()
         for folder in self._snapshots():
             try:
                 base, state = _load(folder, self._dim, self._identity)
+                newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
                 if state["vid"] > newest[0] or state["removed"] > newest[1]:
                     raise ValueError(f"{folder.name} is of a later state of the store")
             except Exception:

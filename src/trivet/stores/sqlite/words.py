@@ -367,6 +367,8 @@ class TermIndex:
             seen = np.flatnonzero(scope.rows(np.asarray(dids, dtype=np.int64))).tolist()
             hits, dids = [hits[at] for at in seen], [dids[at] for at in seen]
         pids = searcher.fast_field_values("pid", [address for _, address in hits])
+        if None in dids or None in pids:
+            raise ValueError("a passage without its numbers: the file is damaged")
         found: list[Found] = []
         taken: set[int] = set()
         for (score, _), pid, did in zip(hits, pids, dids, strict=True):
