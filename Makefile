@@ -33,7 +33,7 @@ format: setup    ## let ruff rewrite the layout
 	$(BIN)/ruff check --fix .
 
 bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_snippets
-	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets
+	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets --docs
 
 docs: setup      ## make docs/CLI.md from the commands' own help, and the demo's picture
 	$(BIN)/python docs/cli_page.py

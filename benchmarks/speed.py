@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+import pages
 import snippets
 
 HERE = Path(__file__).parent
@@ -232,23 +233,6 @@ PARTS = {
 }
 
 
-def _faster(results: dict[str, Any]) -> float:
-    return float(results["baseline"]["all"]["p50_ms"] / results["hybrid"]["all"]["p50_ms"])
-
-
-# what the project promises: (what, where it is in the results, how it compares, limit)
-TARGETS: tuple[tuple[str, Callable[[dict[str, Any]], float], str, float], ...] = (
-    ("hybrid p50, times faster than FTS5 + numpy", _faster, ">=", 10),
-    ("hybrid p95, vector given (ms)", lambda r: r["hybrid"]["all"]["p95_ms"], "<", 30),
-    ("hybrid p95, question embedded (ms)", lambda r: r["embedded"]["p95_ms"], "<", 60),
-    ("indexing by words (s)", lambda r: r["words"]["index_s"], "<", 30),
-    ("resident memory, vector given (MB)", lambda r: r["hybrid"]["rss_mb"], "<", 1000),
-    ("resident memory with the model (MB)", lambda r: r["embedded"]["rss_mb"], "<", 1000),
-    ("import trivet (ms)", lambda r: r["start"]["import_trivet_ms"], "<", 150),
-    ("trivet --help (ms)", lambda r: r["start"]["help_ms"], "<", 400),
-)
-
-
 def machine() -> dict[str, Any]:
     names = (line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
     git = partial(subprocess.run, capture_output=True, text=True, cwd=HERE.parent)
@@ -288,9 +272,9 @@ def report(results: dict[str, Any]) -> bool:
     for column, justify in (("what", "left"), ("measured", "right"), ("target", "right"), ("", "left")):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]
     met = True
-    for what, read, compare, limit in TARGETS:
+    for what, read, compare, limit in pages.TARGETS:
         value = read(results)
-        good = value >= limit if compare == ">=" else value < limit
+        good = pages.met(value, compare, limit)
         met &= good
         table.add_row(what, f"{value:,.1f}", f"{compare} {limit:g}", "[green]met[/]" if good else "[red]missed[/]")
     Console().print(table)
@@ -301,6 +285,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a folder with corpus.jsonl.gz, such as docs_snippets")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where the JSON goes")
+    parser.add_argument("--docs", action="store_true", help="write the numbers into docs/BENCHMARKS.md and README.md")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -322,6 +307,8 @@ def main() -> int:
     asked.out.mkdir(parents=True, exist_ok=True)
     target = asked.out / f"speed-{results['machine']['commit']}-{results['dataset']}.json"
     target.write_text(json.dumps(results, indent=2) + "\n")
+    if asked.docs:
+        pages.write(target)
     met = report(results)
     print(f"written to {target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target}")
     return 0 if met else 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -118,6 +120,16 @@ def test_links_between_the_pages_lead_somewhere() -> None:
     for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_measured_numbers_are_those_of_the_result_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    pages = importlib.import_module("pages")
+    named = re.search(r"bench:start (\S+) -->", README)
+    assert named, "run `make bench`"
+    results = json.loads((ROOT / "benchmarks/results" / named[1]).read_text())
+    assert pages.readme_block(results, named[1]) in README
+    assert (ROOT / "docs/BENCHMARKS.md").read_text() == pages.page(results, named[1])
 
 
 def test_every_module_opens_with_its_question() -> None:

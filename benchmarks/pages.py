@@ -1,0 +1,112 @@
+"""How do measured numbers get into the docs? From one result file: `speed.py --docs`; a test holds the pages to it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/BENCHMARKS.md"
+README = ROOT / "README.md"
+BLOCK = re.compile(r"<!-- bench:start.*?-->\n.*?<!-- bench:end -->", re.DOTALL)
+
+
+def faster(results: dict[str, Any], part: str) -> float:
+    """How many times faster is our p50 than the baseline's in the same run?"""
+    return float(results["baseline"][part]["p50_ms"] / results["hybrid"][part]["p50_ms"])
+
+
+# what the project promises: (what, where it is in the results, how it compares, limit)
+TARGETS: tuple[tuple[str, Callable[[dict[str, Any]], float], str, float], ...] = (
+    ("hybrid p50, times faster than FTS5 + numpy", lambda r: faster(r, "all"), ">=", 10),
+    ("hybrid p95, vector given (ms)", lambda r: r["hybrid"]["all"]["p95_ms"], "<", 30),
+    ("hybrid p95, question embedded (ms)", lambda r: r["embedded"]["p95_ms"], "<", 60),
+    ("indexing by words (s)", lambda r: r["words"]["index_s"], "<", 30),
+    ("resident memory, vector given (MB)", lambda r: r["hybrid"]["rss_mb"], "<", 1000),
+    ("resident memory with the model (MB)", lambda r: r["embedded"]["rss_mb"], "<", 1000),
+    ("import trivet (ms)", lambda r: r["start"]["import_trivet_ms"], "<", 150),
+    ("trivet --help (ms)", lambda r: r["start"]["help_ms"], "<", 400),
+)
+
+
+def met(value: float, compare: str, limit: float) -> bool:
+    return value >= limit if compare == ">=" else value < limit
+
+
+def readme_block(results: dict[str, Any], name: str) -> str:
+    hybrid, base = results["hybrid"], results["baseline"]
+    rows = [
+        "| 20 hits, words + given vector | trivet p50 / p95 | FTS5 + numpy p50 / p95 | faster (p50) |",
+        "|---|---|---|---|",
+    ]
+    for part, label in (("all", "no filter"), ("half", "filter on the site"), ("one_percent", "filter to 1 %")):
+        ours, theirs = hybrid[part], base[part]
+        cells = [f"{side['p50_ms']:.1f} / {side['p95_ms']:.1f} ms" for side in (ours, theirs)]
+        rows.append(f"| {label} | {cells[0]} | {cells[1]} | {faster(results, part):.0f} × |")
+    embedded, words = results["embedded"], results["words"]
+    rows += [
+        "",
+        f"Embedding the question included: p50 {embedded['p50_ms']:.1f} ms, p95 {embedded['p95_ms']:.1f} ms. "
+        f"Indexing {words['documents']:,} snippets by words: {words['index_s']:.1f} s. "
+        f"Resident memory: {hybrid['rss_mb']:.0f} MB, {embedded['rss_mb']:.0f} MB with the model. "
+        f"Cold open to first answer: {results['open']['open_and_first_answer_ms']:.0f} ms. "
+        f"Dense recall@50 against exact: {results['recall']['dense_recall_at_50']:.3f}. "
+        f"`import trivet`: {results['start']['import_trivet_ms']:.0f} ms.",
+    ]
+    return f"<!-- bench:start {name} -->\n" + "\n".join(rows) + "\n<!-- bench:end -->"
+
+
+def page(results: dict[str, Any], name: str) -> str:
+    machine = results["machine"]
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `make bench` (`benchmarks/speed.py --docs`); do not edit. Compare within a run, as ratios: the machine is "
+        "small and shared.",
+        "",
+        f"Run of commit `{machine['commit']}` on {machine['when'][:10]}: {machine['cpu']}, {machine['cores']} cores, "
+        f"load before {machine['load_before']}, Python {machine['python']}. "
+        f"All numbers: [results/{name}](../benchmarks/results/{name}).",
+        "",
+        "| what | measured | target | |",
+        "|---|---|---|---|",
+    ]
+    for what, read, compare, limit in TARGETS:
+        value = read(results)
+        lines.append(
+            f"| {what} | {value:,.1f} | {compare} {limit:g} | {'met' if met(value, compare, limit) else '**missed**'} |"
+        )
+    stages = results["hybrid"]["stages_p50_ms"]
+    lines += [
+        "",
+        readme_block(results, name),
+        "",
+        "## Where a query's time goes",
+        "",
+        "p50 of each stage in ms, vector given, no filter; the legs run at the same time: "
+        + ", ".join(f"{stage} {ms:.2f}" for stage, ms in stages.items())
+        + ".",
+        "",
+        "## What is compared",
+        "",
+        "- Documents: `docs_snippets`, 88,956 sections of MDN and the Kubernetes docs (not shipped; its folder is `--data`).",
+        "- Questions: 300 runs of eight words out of random documents, the same for both sides; k = 20, text returned.",
+        "- Vectors: one a document by the built-in model, made once and kept under `benchmarks/cache/` (int8 with a scale a",
+        "  row). For this run they were prepared on a GPU with the same weights in float16; without the cache the command",
+        "  makes them itself.",
+        "- trivet: the `default` profile (convex fusion, depth 100 each, dedup) through `search`, every hit explained.",
+        "- Baseline, as seed 004 does it: SQLite FTS5 (`porter unicode61`, OR of content words, `ORDER BY rank`), numpy",
+        "  cosine over a resident float32 matrix (kinder than the seed, which loads the vectors at every query), RRF k = 60,",
+        "  3 × k candidates; filters by `json_extract`.",
+        "- Every part runs in a process of its own; memory is that process's peak.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write(result: Path) -> None:
+    results = json.loads(result.read_text())
+    PAGE.write_text(page(results, result.name), encoding="utf-8")
+    README.write_text(BLOCK.sub(lambda _: readme_block(results, result.name), README.read_text()), encoding="utf-8")
