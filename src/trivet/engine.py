@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # one transaction of a bulk add
-TIDY_FROM, TIDY_EVERY = 1_000, 20_000  # passages added in one call
+TIDY_FROM, TIDY_EVERY = 1_000, 50_000  # passages added in one call
 DEFAULT_COLLECTION = "default"
 
 

@@ -15,7 +15,7 @@ import threading
 import uuid
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,8 +34,9 @@ SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes millisecond
 GROWTH = 0.1  # a tail this large beside its snapshot makes a new one: the tail is scanned exactly, at 0.2 ms a thousand
 FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
-REFINE = 8  # candidates per wanted document that the codes propose for the exact comparison
-_FORMAT = 2
+REFINE, AT_LEAST = 5, 400  # candidates a wanted document, and in all, that the codes propose for the exact comparison
+_FORMAT = 3
+_CODES = {"codes.faiss": "RaBitQ", "fast.faiss": "RaBitQfs"}  # file → faiss factory string, one bit a dimension
 
 
 class Source(Protocol):
@@ -57,7 +58,8 @@ class Block:
     pids: Ints
     dids: Ints
     vectors: Floats
-    codes: Any = None  # a faiss index, for a large block
+    codes: Any = None  # faiss indexes, for a large block: one that takes a mask,
+    fast: Any = None  # and one that does not but scans a third faster
     gone: bool = False  # is any row removed?
 
     def __len__(self) -> int:
@@ -86,15 +88,16 @@ class Block:
         # One query is too short to share: on a busy machine the threads' barrier costs more than the scan (8 ms, not
         # 1.3). OpenMP keeps this number per thread, so nobody else's faiss is slowed.
         faiss.omp_set_num_threads(1)
-        wanted = depth * REFINE
-        parameters = None
+        wanted = max(AT_LEAST, depth * REFINE)
+        codes, parameters = self.fast, None
         if alive is not None:
             bits = np.packbits(alive, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(alive), faiss.swig_ptr(bits))
-            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)  # type: ignore[call-arg]
+            codes = self.codes
+            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=codes.qb)  # type: ignore[call-arg]
         while True:
             wanted = min(wanted, len(self))
-            _, found = self.codes.search(query[None, :], wanted, params=parameters)
+            _, found = codes.search(query[None, :], wanted, params=parameters)
             rows = np.sort(found[0][found[0] >= 0])  # in order of the file: the memory map reads forward
             top = self._exact(query, depth, rows)
             if len(top) >= depth or len(rows) < wanted or wanted == len(self):
@@ -233,15 +236,16 @@ class VectorIndex:
             vectors = np.concatenate([base.vectors, tail.vectors])
             alive = pids > 0
             pids, dids, vectors = pids[alive], dids[alive], vectors[alive]
-            codes = faiss.index_factory(self._dim, "RaBitQ", faiss.METRIC_INNER_PRODUCT)
-            codes.train(vectors)
-            codes.add(vectors)
             draft = self._folder / f"draft-{uuid.uuid4().hex}"
             draft.mkdir()
             np.save(draft / "pids.npy", pids)
             np.save(draft / "dids.npy", dids)
             np.save(draft / "vectors.npy", vectors)
-            faiss.write_index(codes, str(draft / "codes.faiss"))
+            for name, kind in _CODES.items():
+                codes = faiss.index_factory(self._dim, kind, faiss.METRIC_INNER_PRODUCT)
+                codes.train(vectors)
+                codes.add(vectors)
+                faiss.write_index(codes, str(draft / name))
             sums = {path.name: _checksum(path) for path in draft.iterdir()}
             state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
@@ -287,15 +291,15 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise ValueError(f"{folder.name} is of another kind")
-    for name in ("pids.npy", "dids.npy", "codes.faiss"):
+    for name in ("pids.npy", "dids.npy", *_CODES):
         if _checksum(folder / name) != state["sums"][name]:
             raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    codes = faiss.read_index(str(folder / "codes.faiss"))
-    if not len(pids) == len(dids) == len(vectors) == codes.ntotal or vectors.shape[1:] != (dim,):
+    codes, fast = (faiss.read_index(str(folder / name)) for name in _CODES)
+    if not len(pids) == len(dids) == len(vectors) == codes.ntotal == fast.ntotal or vectors.shape[1:] != (dim,):
         raise ValueError(f"{folder.name} is not whole")
-    return Block(pids, dids, vectors, codes), state
+    return Block(pids, dids, vectors, codes, fast), state
 
 
 def _checksum(path: Path) -> int:
@@ -308,6 +312,6 @@ def _checksum(path: Path) -> int:
 
 def _without(block: Block, pids: set[int]) -> Block:
     """Blocks are replaced, not changed: another thread may be scanning the old one."""
-    changed = Block(block.pids, block.dids, block.vectors, block.codes, block.gone)
+    changed = replace(block)
     changed.remove(pids)
     return changed
