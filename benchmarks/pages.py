@@ -64,8 +64,8 @@ def page(results: dict[str, Any], name: str) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made by `make bench` (`benchmarks/speed.py --docs`); do not edit. Compare within a run, as ratios: the machine is "
-        "small and shared.",
+        "Made by `make bench` (`benchmarks/speed.py --docs`); do not edit. Compare within a run, as ratios: this is "
+        "a small, shared machine.",
         "",
         f"Run of commit `{machine['commit']}` on {machine['when'][:10]}: {machine['cpu']}, {machine['cores']} cores, "
         f"load before {machine['load_before']}, Python {machine['python']}. "
@@ -92,15 +92,16 @@ def page(results: dict[str, Any], name: str) -> str:
         "",
         "## What is compared",
         "",
-        "- Documents: `docs_snippets`, 88,956 sections of MDN and the Kubernetes docs (not shipped; its folder is `--data`).",
-        "- Questions: 300 runs of eight words out of random documents, the same for both sides; k = 20, text returned.",
-        "- Vectors: one a document by the built-in model, made once and kept under `benchmarks/cache/` (int8 with a scale a",
-        "  row). For this run they were prepared on a GPU with the same weights in float16; without the cache the command",
-        "  makes them itself.",
+        "- Documents: `docs_snippets`, 88,956 sections of MDN and the Kubernetes docs (not shipped; give `--data`).",
+        "- Questions: 300 runs of eight words out of random documents, after 300 others to warm the process, the same",
+        "  for both sides (60 and 60 for the filtered baseline); k = 20, text returned.",
+        "- Vectors: one a document by the built-in model, made once and kept under `benchmarks/cache/` (int8 with a",
+        "  scale a row). For this run they were prepared on a GPU with the same weights in float16; without the cache",
+        "  the command makes them itself.",
         "- trivet: the `default` profile (convex fusion, depth 100 each, dedup) through `search`, every hit explained.",
-        "- Baseline, as seed 004 does it: SQLite FTS5 (`porter unicode61`, OR of content words, `ORDER BY rank`), numpy",
-        "  cosine over a resident float32 matrix (kinder than the seed, which loads the vectors at every query), RRF k = 60,",
-        "  3 × k candidates; filters by `json_extract`.",
+        "- Baseline, as seed 004 does it: SQLite FTS5 (`porter unicode61`, OR of content words, `ORDER BY rank`),",
+        "  numpy cosine over a resident float32 matrix (kinder than the seed, which loads the vectors at every query),",
+        "  RRF k = 60, 3 × k candidates; filters by `json_extract`.",
         "- Every part runs in a process of its own; memory is that process's peak.",
     ]
     return "\n".join(lines) + "\n"

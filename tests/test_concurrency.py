@@ -326,7 +326,6 @@ def test_searches_never_fail_while_others_write(engine: trivet.Engine, monkeypat
     assert engine.verify().ok
 
 
-@pytest.mark.xfail(strict=True, reason="Engine.verify compares the counts of two moments")
 def test_verify_raises_no_false_alarm_while_others_write(
     engine: trivet.Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

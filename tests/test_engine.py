@@ -495,3 +495,16 @@ class TestSettings:
         open_store("s.db").update_settings("memories", k=4, trigram_gate=0.5)
         again = open_store("s.db").settings
         assert again == trivet.PROFILES["memories"].with_changes({"k": 4, "trigram_gate": 0.5})
+
+
+def test_links_are_replaced_when_they_are_said_and_kept_when_they_are_not(tmp_path: Path) -> None:
+    with trivet.open(tmp_path / "m.db", embedder="none") as engine:
+        engine.add(
+            [{"id": "a", "text": "one", "links": ["b"]}, {"id": "b", "text": "two"}, {"id": "c", "text": "three"}]
+        )
+        assert engine.add({"id": "a", "text": "one"}).unchanged == 1
+        assert [link.target for link in engine.links("a")] == ["b"]
+        assert engine.add({"id": "a", "text": "one", "links": ["c"]}).updated == 1
+        assert [link.target for link in engine.links("a")] == ["c"]
+        engine.add({"id": "a", "text": "one", "links": []})
+        assert engine.links("a") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -716,3 +717,45 @@ class TestThreads:
         memory.wait()
         assert memory.stats().documents == 10 + 8 * 6
         assert memory.verify().problems == ()
+
+
+class TestInTheCallersThread:
+    """A leg that has been quick for a while is asked where the search runs; nothing else changes."""
+
+    @pytest.mark.parametrize("weights", [{"lexical": 1.0, "dense": 0.0}, {"lexical": 1.0, "dense": 1.0}])
+    def test_the_answers_are_the_same(self, opposed: Engine, weights: dict[str, float], monkeypatch: Any) -> None:
+        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
+        first = opposed.search("apple", weights=weights)
+        for _ in range(search.TRUSTED_AFTER):
+            opposed.search("apple", weights=weights)
+        asked: list[str] = []
+        real = opposed._shared.legs.answer
+        monkeypatch.setattr(
+            opposed._shared.legs, "answer", lambda leg, *rest: asked.append(leg.name) or real(leg, *rest)
+        )
+        again = opposed.search("apple", weights=weights)
+        assert asked == ["dense" if weights["dense"] else "lexical"]
+        assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
+
+    def test_a_write_sends_it_back_to_a_thread_of_its_own(self, opposed: Engine, monkeypatch: Any) -> None:
+        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
+        for _ in range(search.TRUSTED_AFTER + 1):
+            opposed.search("apple", weights={"dense": 0.0, "lexical": 1.0})
+        monkeypatch.setattr(opposed._shared.legs, "answer", lambda *_: pytest.fail("there is something to catch up on"))
+        opposed.delete([hit.id for hit in opposed.search("nothing of the kind", alpha=1.0)][:1])
+        opposed.search("apple", weights={"dense": 0.0, "lexical": 1.0})
+
+    def test_a_late_answer_is_left_out_all_the_same(self, opposed: Engine, monkeypatch: Any) -> None:
+        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
+        for _ in range(search.TRUSTED_AFTER + 1):
+            opposed.search("apple")
+        real = opposed._shelf.find_near
+
+        def late(*given: Any) -> Any:
+            time.sleep(0.05)
+            return real(*given)
+
+        monkeypatch.setattr(opposed._shelf, "find_near", late)
+        results = opposed.search("apple", dense_timeout=10)
+        assert [(item.part, item.reason) for item in results.degraded] == [("dense", "no answer within 10 ms")]
+        assert all(part.leg == "lexical" for hit in results for part in hit.contributions)

@@ -223,13 +223,19 @@ class Engine:
         """Is the truth sound, and do the projections agree with it?"""
         problems = self._store.problems()
         problems += self._shelf.problems()
-        state = self._shelf.state()
         words = self._shelf.words()
-        words.catch_up(state.version)
-        checked = {"documents": state.documents, "passages": state.passages, "words": words.size}
+        for _ in range(10):  # until nobody wrote in between: two moments must not be compared
+            state = self._shelf.state()
+            words.catch_up(state.version)
+            indexed = words.size
+            if self._shelf.state().version == state.version:
+                break
+        else:
+            indexed = state.passages  # no quiet moment: there is nothing to compare
+        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
         problems += self._shelf.projection_problems()
-        if words.size != state.passages:
-            problems.append(f"words: {words.size:,} passages indexed, {state.passages:,} stored; run rebuild")
+        if indexed != state.passages:
+            problems.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
         if state.model is not None:
             meaning = self._shelf.meaning(state.model)
             meaning.catch_up(state.version)

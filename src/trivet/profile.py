@@ -96,7 +96,8 @@ class Profile:
                 if not isinstance(value, Mapping):
                     raise InputError(f"{name}: {value!r} is not a mapping such as {{'lexical': 1.0}}")
                 value = {**getattr(self, name), **merged.get(name, {}), **value}
-                value = {leg: number for leg, number in value.items() if number is not None}  # None takes it away
+                if name == "gates":  # None takes one away
+                    value = {leg: number for leg, number in value.items() if number is not None}
             merged[name] = value
         return replace(self, **merged)
 

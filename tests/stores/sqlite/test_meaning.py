@@ -294,7 +294,6 @@ class TestSnapshot:
         index = opened(tmp_path / "m", truth)
         assert len(index.best(clustered(1)[0], 10, None)) == 10
 
-    @pytest.mark.xfail(strict=True, reason="meaning.py _open takes an error of the truth for damage of the snapshot")
     def test_a_truth_that_cannot_be_read_is_no_damage_of_the_snapshot(self, tmp_path: Path) -> None:
         class Failing(VectorList):
             def newest(self) -> tuple[int, int]:

@@ -398,7 +398,6 @@ def test_discard_forgets_and_the_next_look_reads_again(opened: Open, tmp_path: P
     assert dids(ask(index, "brando")) == having(passages, ["brando"])
 
 
-@pytest.mark.xfail(strict=True, reason="words.py _advance takes an error of the truth for damage of the index")
 def test_a_truth_that_cannot_be_read_is_no_damage_of_the_index(opened: Open, tmp_path: Path) -> None:
     """The store was closed or the disk failed for a moment: building the whole index anew is not the answer."""
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock, Timeout
 
+from trivet.errors import StoreError
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
 
@@ -33,10 +34,10 @@ Progress = Callable[[int, int], None]
 SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes milliseconds and an exact scan under one
 GROWTH = 0.1  # a tail this large beside its snapshot makes a new one: the tail is scanned exactly, at 0.2 ms a thousand
 FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
+IN_MEMORY = 256_000_000  # bytes of vectors read at once; more are mapped, and each query pays for the pages it touches
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
 REFINE, AT_LEAST = 5, 400  # candidates a wanted document, and in all, that the codes propose for the exact comparison
 _FORMAT = 3
-_CODES = {"codes.faiss": "RaBitQ", "fast.faiss": "RaBitQfs"}  # file → faiss factory string, one bit a dimension
 
 
 class Source(Protocol):
@@ -58,8 +59,7 @@ class Block:
     pids: Ints
     dids: Ints
     vectors: Floats
-    codes: Any = None  # faiss indexes, for a large block: one that takes a mask,
-    fast: Any = None  # and one that does not but scans a third faster
+    codes: Any = None  # a faiss index, for a large block
     gone: bool = False  # is any row removed?
 
     def __len__(self) -> int:
@@ -89,15 +89,14 @@ class Block:
         # 1.3). OpenMP keeps this number per thread, so nobody else's faiss is slowed.
         faiss.omp_set_num_threads(1)
         wanted = max(AT_LEAST, depth * REFINE)
-        codes, parameters = self.fast, None
+        parameters = None
         if alive is not None:
             bits = np.packbits(alive, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(alive), faiss.swig_ptr(bits))
-            codes = self.codes
-            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=codes.qb)  # type: ignore[call-arg]
+            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)  # type: ignore[call-arg]
         while True:
             wanted = min(wanted, len(self))
-            _, found = codes.search(query[None, :], wanted, params=parameters)
+            _, found = self.codes.search(query[None, :], wanted, params=parameters)
             rows = np.sort(found[0][found[0] >= 0])  # in order of the file: the memory map reads forward
             top = self._exact(query, depth, rows)
             if len(top) >= depth or len(rows) < wanted or wanted == len(self):
@@ -204,6 +203,9 @@ class VectorIndex:
                 break
         return list(best.values())
 
+    def is_current(self, version: int) -> bool:
+        return version == self._seen
+
     def discard(self) -> None:
         """Throw the snapshot away; the next catch-up reads the truth again."""
         with self._lock:
@@ -241,11 +243,11 @@ class VectorIndex:
             np.save(draft / "pids.npy", pids)
             np.save(draft / "dids.npy", dids)
             np.save(draft / "vectors.npy", vectors)
-            for name, kind in _CODES.items():
-                codes = faiss.index_factory(self._dim, kind, faiss.METRIC_INNER_PRODUCT)
-                codes.train(vectors)
-                codes.add(vectors)
-                faiss.write_index(codes, str(draft / name))
+            # not RaBitQfs: its scan is a fifth faster, takes no mask, and crashed on small blocks (faiss 1.15)
+            codes = faiss.index_factory(self._dim, "RaBitQ", faiss.METRIC_INNER_PRODUCT)
+            codes.train(vectors)
+            codes.add(vectors)
+            faiss.write_index(codes, str(draft / "codes.faiss"))
             sums = {path.name: _checksum(path) for path in draft.iterdir()}
             state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
@@ -265,6 +267,8 @@ class VectorIndex:
                 newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
                 if state["vid"] > newest[0] or state["removed"] > newest[1]:
                     raise ValueError(f"{folder.name} is of a later state of the store")
+            except StoreError:
+                raise
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
@@ -277,9 +281,10 @@ class VectorIndex:
         """Files whose bytes are not those that were written."""
         found = []
         for folder in self._snapshots()[:1]:
-            for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
-                if _checksum(folder / name) != checksum:
-                    found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
+            with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
+                for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
+                    if _checksum(folder / name) != checksum:
+                        found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
         return found
 
 
@@ -291,15 +296,16 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise ValueError(f"{folder.name} is of another kind")
-    for name in ("pids.npy", "dids.npy", *_CODES):
+    for name in ("pids.npy", "dids.npy", "codes.faiss"):
         if _checksum(folder / name) != state["sums"][name]:
             raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
-    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-    codes, fast = (faiss.read_index(str(folder / name)) for name in _CODES)
-    if not len(pids) == len(dids) == len(vectors) == codes.ntotal == fast.ntotal or vectors.shape[1:] != (dim,):
+    file = folder / "vectors.npy"
+    vectors = np.load(file, mmap_mode=None if file.stat().st_size <= IN_MEMORY else "r")
+    codes = faiss.read_index(str(folder / "codes.faiss"))
+    if not len(pids) == len(dids) == len(vectors) == codes.ntotal or vectors.shape[1:] != (dim,):
         raise ValueError(f"{folder.name} is not whole")
-    return Block(pids, dids, vectors, codes, fast), state
+    return Block(pids, dids, vectors, codes), state
 
 
 def _checksum(path: Path) -> int:

@@ -466,6 +466,13 @@ class Shelf:
         index.catch_up(version)
         return index.healed(lambda: index.bm25(query, match, depth, scope))
 
+    def is_current(self, leg: str, state: State) -> bool:
+        """Would this leg only have to look, with nothing to read or to write first?"""
+        index: TermIndex | VectorIndex | None = self._words if leg == "lexical" else self._trigrams
+        if leg == "dense":
+            index = self._meanings.get(state.model.mid) if state.model is not None else None
+        return index is not None and index.is_current(state.version)
+
     def find_trigrams(self, terms: Sequence[str], depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.trigrams()
         index.catch_up(version)

@@ -25,6 +25,7 @@ import numpy as np
 import tantivy
 from filelock import FileLock, Timeout
 
+from trivet.errors import TrivetError
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import K1, Found, Tail, idf
 
@@ -97,6 +98,9 @@ class TermIndex:
                 removed = self._source.removed_after(self._tail_removed)
             self._extend_tail(removed)
             self._seen = version
+
+    def is_current(self, version: int) -> bool:
+        return version == self._seen
 
     def discard(self) -> None:
         """Throw the index away; the next catch-up reads the truth again."""
@@ -429,7 +433,7 @@ class NoRoomError(Exception):
 
 
 def _check_room(error: BaseException) -> None:
-    if not _is_damage(error):
+    if not _is_damage(error) or isinstance(error, TrivetError):  # of the truth, which says nothing about the index
         raise error
     told = str(error)
     if any(sign in told for sign in ("No space left", "Read-only file system", "Permission denied", "Quota exceeded")):
@@ -438,8 +442,11 @@ def _check_room(error: BaseException) -> None:
 
 def _is_sound(path: Path) -> bool:
     """tantivy's footer: JSON with the CRC-32 of what stands before it, its length, a magic number."""
-    data = path.read_bytes()
     if path.suffix not in _CHECKSUMMED:
+        return True
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:  # merged away by another process since it was listed
         return True
     length, magic = struct.unpack("<II", data[-8:]) if len(data) >= 8 else (0, 0)
     if magic != _FOOTER_MAGIC or length > len(data) - 8:
