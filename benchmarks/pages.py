@@ -25,8 +25,9 @@ TARGETS: tuple[tuple[str, Callable[[dict[str, Any]], float], str, float], ...] =
     ("hybrid p95, vector given (ms)", lambda r: r["hybrid"]["all"]["p95_ms"], "<", 30),
     ("hybrid p95, question embedded (ms)", lambda r: r["embedded"]["p95_ms"], "<", 60),
     ("indexing by words (s)", lambda r: r["words"]["index_s"], "<", 30),
-    ("resident memory, vector given (MB)", lambda r: r["hybrid"]["rss_mb"], "<", 1000),
-    ("resident memory with the model (MB)", lambda r: r["embedded"]["rss_mb"], "<", 1000),
+    # both with the model in memory: the questions' vectors are made in the process that is measured
+    ("peak resident memory over 3,000 queries (MB)", lambda r: r["hybrid"]["rss_mb"], "<", 1000),
+    ("peak resident memory, question embedded (MB)", lambda r: r["embedded"]["rss_mb"], "<", 1000),
     ("import trivet (ms)", lambda r: r["start"]["import_trivet_ms"], "<", 150),
     ("trivet --help (ms)", lambda r: r["start"]["help_ms"], "<", 400),
 )
@@ -51,7 +52,7 @@ def readme_block(results: dict[str, Any], name: str) -> str:
         "",
         f"Embedding the question included: p50 {embedded['p50_ms']:.1f} ms, p95 {embedded['p95_ms']:.1f} ms. "
         f"Indexing {words['documents']:,} snippets by words: {words['index_s']:.1f} s. "
-        f"Resident memory: {hybrid['rss_mb']:.0f} MB, {embedded['rss_mb']:.0f} MB with the model. "
+        f"Peak resident memory, model included: {hybrid['rss_mb']:.0f} MB. "
         f"Cold open to first answer: {results['open']['open_and_first_answer_ms']:.0f} ms. "
         f"Dense recall@50 against exact: {results['recall']['dense_recall_at_50']:.3f}. "
         f"`import trivet`: {results['start']['import_trivet_ms']:.0f} ms.",
