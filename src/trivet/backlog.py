@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from trivet.errors import EmbedderError, TrivetError
 
 if TYPE_CHECKING:
-    from trivet.stores.sqlite.store import Model, Shelf
+    from trivet.stores.sqlite.shelf import Model, Shelf
     from trivet.types import Embedder, Vector
 
 BATCH = 64  # passages embedded and committed together

@@ -20,7 +20,8 @@ from trivet.passages import cut
 from trivet.profile import PROFILES, Profile, named
 from trivet.search import Legs, Search
 from trivet.stores.sqlite import records
-from trivet.stores.sqlite.store import Shelf, SqliteStore
+from trivet.stores.sqlite.shelf import Shelf
+from trivet.stores.sqlite.store import SqliteStore
 from trivet.types import (
     Added,
     Document,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from trivet.backlog import Backlog, embed, embed_few
 from trivet.embedders import load_embedder
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError, TrivetError
-from trivet.stores.sqlite.store import Model, Shelf
+from trivet.stores.sqlite.shelf import Model, Shelf
 from trivet.types import Degraded, Embedder
 
 Progress = Callable[[int, int], None]

@@ -25,7 +25,7 @@ from trivet.models import Models
 from trivet.profile import LEGS, PROFILES, Profile, named
 from trivet.rerank import build
 from trivet.stores.sqlite import records
-from trivet.stores.sqlite.store import Shelf, State
+from trivet.stores.sqlite.shelf import Shelf, State
 from trivet.types import (
     Candidate,
     Degraded,

@@ -19,7 +19,7 @@ from trivet.types import Added, Document
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
-    from trivet.stores.sqlite.store import Shelf
+    from trivet.stores.sqlite.shelf import Shelf
 
 FORMAT = 1
 Progress = Callable[[int, int], None]

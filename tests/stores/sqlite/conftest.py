@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import trivet
-from trivet.stores.sqlite.store import Shelf
+from trivet.stores.sqlite.shelf import Shelf
 
 Sealed = Callable[[Path], Path]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.errors import NotFoundError
 from trivet.stores.sqlite import records
-from trivet.stores.sqlite.store import Shelf
+from trivet.stores.sqlite.shelf import Shelf
 from trivet.types import Link
 
 LONG = "A sentence about herons and their nests by the river. " * 120  # several passages

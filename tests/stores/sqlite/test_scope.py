@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.filters import Eq
 from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.store import SCOPES_KEPT, Shelf
+from trivet.stores.sqlite.shelf import SCOPES_KEPT, Shelf
 
 numbers = st.integers(1, 40)
 

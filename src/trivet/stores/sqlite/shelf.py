@@ -1,0 +1,547 @@
+"""What is asked of one collection?
+
+Its state, its records, its filters, what its projections read, and what the legs find in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from trivet.analysis import Analyzer
+from trivet.errors import InputError, NotFoundError, TrivetError
+from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
+from trivet.stores.sqlite import records
+from trivet.stores.sqlite.filter_sql import compile_filter
+from trivet.types import Document, Link
+
+if TYPE_CHECKING:
+    from trivet.analysis import ParsedQuery
+    from trivet.stores.sqlite.meaning import VectorIndex
+    from trivet.stores.sqlite.scope import Scope
+    from trivet.stores.sqlite.store import SqliteStore
+    from trivet.stores.sqlite.tail import Found
+    from trivet.stores.sqlite.words import Progress, TermIndex
+    from trivet.types import Vector
+
+SCOPES_KEPT = 64  # filters whose mask is remembered until the next write
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    mid: int
+    id: str
+    spec: str
+    dim: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a search reads first, in one look-up: is there news, what are the settings, which model answers?"""
+
+    version: int
+    settings: str
+    documents: int
+    passages: int
+    model: Model | None
+
+    @property
+    def pending(self) -> int:
+        """Passages the model has not embedded yet."""
+        return self.passages - self.model.vectors if self.model else 0
+
+
+class Shelf:
+    """One collection. Safe to use from many threads."""
+
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        self._uid = uid
+        self.store, self.cid, self.name, self.config = store, cid, name, dict(config)
+        self.analyzer = Analyzer(self.config.get("language", "en"))
+        self._database = store.database
+        self._folder = store.index_folder / f"c{cid}"
+        self._lock = threading.Lock()
+        self._compacting = threading.Event()
+        self._looked = False
+        self._words: TermIndex | None = None
+        self._trigrams: TermIndex | None = None
+        self._meanings: dict[int, VectorIndex] = {}
+        self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
+        self._scopes_version = -1
+
+    @property
+    def read_only(self) -> bool:
+        return self._database.read_only
+
+    # --- state ------------------------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        with self._database.explained():
+            row = (
+                self._database.read()
+                .execute(
+                    "SELECT version, settings, documents, passages, m.mid, m.id, m.spec, m.dim, m.vectors "
+                    "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
+                    (self.cid,),
+                )
+                .fetchone()
+            )
+        if row is None:
+            raise NotFoundError(f"collection: {self.name!r} was dropped")
+        version, settings, documents, passages, *model = row
+        return State(version, settings, documents, passages, None if model[0] is None else Model(*model))
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction after which every projection has news."""
+        with self._database.write() as connection:
+            yield connection
+            records.touch(connection, self.cid)
+
+    def change_settings(self, change: Any) -> str:
+        """Replace the settings by ``change(current)`` in one transaction."""
+        with self.changing() as connection:
+            (current,) = connection.execute("SELECT settings FROM collections WHERE cid = ?", (self.cid,)).fetchone()
+            settings: str = change(current)
+            connection.execute("UPDATE collections SET settings = ? WHERE cid = ?", (settings, self.cid))
+        return settings
+
+    def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model:
+        """Make a model known; ``answers`` makes it the collection's own."""
+        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:  # a caller's own embedder may say anything
+            raise InputError(f"embedder {spec!r}: its dim is {dim!r}; it must be a whole number from 1 up")
+        with self.changing() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO models (cid, id, spec, dim) VALUES (?, ?, ?, ?)",
+                (self.cid, identifier, spec, dim),
+            )
+            connection.execute("UPDATE models SET spec = ? WHERE cid = ? AND id = ?", (spec, self.cid, identifier))
+            row = connection.execute(
+                "SELECT mid, id, spec, dim, vectors FROM models WHERE cid = ? AND id = ?", (self.cid, identifier)
+            ).fetchone()
+            if answers:
+                connection.execute("UPDATE collections SET mid = ? WHERE cid = ?", (row[0], self.cid))
+        return Model(*row)
+
+    def forget_other_models(self, mid: int) -> None:
+        """Delete the vectors of every model but this one."""
+        with self.changing() as connection:
+            connection.execute(
+                "DELETE FROM vectors WHERE mid IN (SELECT mid FROM models WHERE cid = ? AND mid <> ?)", (self.cid, mid)
+            )
+            connection.execute("DELETE FROM models WHERE cid = ? AND mid <> ?", (self.cid, mid))
+        for old in self._folder.glob("meaning-*"):
+            if old.name != f"meaning-{mid}":
+                shutil.rmtree(old, ignore_errors=True)
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    def _look_at_projections(self) -> None:
+        """Open what lies on disk before the first write: later, one that is ahead of a restored backup could not be
+        told from one that is not."""
+        if self._looked:
+            return
+        self._looked = True
+        if (self._folder / "words").exists():
+            self.words()
+        if (self._folder / "trigrams").exists():
+            self.trigrams()
+        model = self.state().model
+        if model is not None and (self._folder / f"meaning-{model.mid}").exists():
+            self.meaning(model)
+
+    def write(self, batch: Sequence[records.Prepared], mid: int | None) -> records.Written:
+        self._look_at_projections()
+        with self.changing() as connection:
+            return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
+
+    def remove(self, dids: Sequence[int]) -> int:
+        with self.changing() as connection:
+            return records.remove(connection, self.cid, dids)
+
+    def link(self, links: Sequence[Link]) -> None:
+        with self.changing() as connection:
+            records.add_links(connection, self.cid, links)
+
+    def unlink(self, source: str, target: str, kind: str | None) -> int:
+        with self.changing() as connection:
+            return connection.execute(
+                "DELETE FROM links WHERE cid = ? AND source = ? AND target = ? AND type = coalesce(?, type)",
+                (self.cid, source, target, kind),
+            ).rowcount
+
+    def links_of(self, identifier: str | None = None) -> list[Link]:
+        """Links from or to a document; every link of the collection without one."""
+        sql = "SELECT source, target, type, weight FROM links WHERE cid = ?"
+        values: tuple[Any, ...] = (self.cid,)
+        if identifier is not None:
+            sql = f"{sql} AND source = ? UNION {sql} AND target = ?"
+            values = (self.cid, identifier, self.cid, identifier)
+        return [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
+
+    def dids(self, ids: Sequence[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for start in range(0, len(ids), 500):
+            chunk = list(ids[start : start + 500])
+            marks = ", ".join("?" * len(chunk))
+            rows = self._all(f"SELECT id, did FROM documents WHERE cid = ? AND id IN ({marks})", (self.cid, *chunk))
+            found.update(rows)
+        return found
+
+    def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
+        with self._database.explained():
+            return records.fetch(self._database.read(), dids)
+
+    def fetch_spans(self, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
+        with self._database.explained():
+            return records.fetch_spans(self._database.read(), pids)
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Every document, by row number, a page at a time so that no read transaction stays open."""
+        last = 0
+        condition = ""
+        values: list[Any] = []
+        if where is not None:
+            sql, values = compile_filter(where, self.cid)
+            condition = f" AND did IN ({sql})"
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE cid = ? AND did > ?{condition} ORDER BY did LIMIT 500"
+        while rows := self._all(sql, (self.cid, last, *values)):
+            last = rows[-1][0]
+            yield from map(records.document_of, rows)
+
+    def count(self, table: str) -> int:
+        return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = ?", (self.cid,))[0][0])
+
+    def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._database.explained():
+            return self._database.read().execute(sql, tuple(values)).fetchall()
+
+    # --- filters ----------------------------------------------------------------------------------------------------
+
+    def check_fields(self, where: Filter) -> None:
+        """Refuse a field that no document has: a typo would otherwise answer with silence."""
+        for field, must_be_known in fields_of(where):
+            built_in, name = split_field(field)
+            if built_in or not must_be_known or not self.count_any():
+                continue
+            if not self._all("SELECT 1 FROM fields WHERE cid = ? AND key = ? LIMIT 1", (self.cid, name)):
+                known = [*BUILT_IN_FIELDS, *self.fields()]
+                close = get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+
+    def count_any(self) -> bool:
+        return bool(self._all("SELECT 1 FROM documents WHERE cid = ? LIMIT 1", (self.cid,)))
+
+    def fields(self) -> list[str]:
+        """The metadata keys in use; a skip-scan, one look-up a key."""
+        found: list[str] = []
+        sql = "SELECT key FROM fields WHERE cid = ? AND key > ? ORDER BY key LIMIT 1"
+        while row := self._all(sql, (self.cid, found[-1] if found else "")):
+            found.append(row[0][0])
+        return found
+
+    def matching(self, where: Filter) -> list[int]:
+        sql, values = compile_filter(where, self.cid)
+        return [did for (did,) in self._all(sql, values)]
+
+    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+        """The mask every leg applies; None when everything may answer."""
+        if where is None and not exclude:
+            return None
+        from trivet.stores.sqlite.scope import Scope
+
+        size = int(self._all("SELECT value FROM counters WHERE name = 'document'", ())[0][0])
+        scope = self._scope_of(where, size, version) if where is not None else Scope.everything(size)
+        return scope.without(list(self.dids(exclude).values())) if exclude else scope
+
+    def only(self, did: int) -> Scope:
+        """Just this document."""
+        from trivet.stores.sqlite.scope import Scope
+
+        return Scope.of([did], did)
+
+    def problems(self) -> list[str]:
+        """Do the counts every search relies on agree with the rows?"""
+        self.state()  # refuses a collection that was dropped
+        # One statement sees one moment: another process may be writing.
+        row = self._all(
+            "SELECT c.documents, (SELECT count(*) FROM documents d WHERE d.cid = c.cid), "
+            "c.passages, (SELECT count(*) FROM passages p WHERE p.cid = c.cid), "
+            "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.mid = m.mid), "
+            "(SELECT count(*) FROM documents d WHERE d.cid = c.cid "
+            "AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)) "
+            "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
+            (self.cid,),
+        )[0]
+        found: list[str] = []
+        for name, kept, rows in (("documents", *row[0:2]), ("passages", *row[2:4]), ("vectors", *row[4:6])):
+            if rows != kept:
+                found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
+        if lost := row[6]:
+            found.append(f"documents: {lost:,} have no passage and cannot be found")
+        return found
+
+    def _scope_of(self, where: Filter, size: int, version: int) -> Scope:
+        from trivet.stores.sqlite.scope import Scope
+
+        with self._lock:
+            if version != self._scopes_version:
+                self._scopes.clear()
+                self._scopes_version = version
+            elif where in self._scopes:
+                self._scopes.move_to_end(where)
+                return self._scopes[where]
+        self.check_fields(where)
+        scope = Scope.of(self.matching(where), size)
+        with self._lock:
+            if version == self._scopes_version:
+                self._scopes[where] = scope
+                if len(self._scopes) > SCOPES_KEPT:
+                    self._scopes.popitem(last=False)
+        return scope
+
+    # --- what the projections read ----------------------------------------------------------------------------------
+
+    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
+        spans = self._all(
+            "SELECT pid, did, start, stop FROM passages WHERE cid = ? AND pid > ? ORDER BY pid LIMIT ?",
+            (self.cid, pid, limit),
+        )
+        return self._texts(spans)
+
+    def passages(self, pids: Sequence[int]) -> list[tuple[int, int, str, str]]:
+        """(pid, did, title, text) of those that are there."""
+        spans = self.fetch_spans(pids).items()
+        return self._texts([(pid, did, start, stop) for pid, (did, _, start, stop) in spans])
+
+    def passage_texts(self, pids: Sequence[int]) -> dict[int, str]:
+        """pid → title and text, as the legs see them."""
+        return {pid: f"{title}\n{text}" if title else text for pid, _, title, text in self.passages(pids)}
+
+    def _texts(self, spans: Sequence[tuple[Any, ...]]) -> list[tuple[int, int, str, str]]:
+        """A long document's text is read once, however many passages it has."""
+        texts: dict[int, tuple[str, str]] = {}
+        dids = sorted({span[1] for span in spans})
+        for start in range(0, len(dids), 500):
+            chunk = dids[start : start + 500]
+            marks = ", ".join("?" * len(chunk))
+            for did, title, text in self._all(f"SELECT did, title, text FROM documents WHERE did IN ({marks})", chunk):
+                texts[did] = (title, text)
+        return [(pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts]
+
+    def count_after(self, pid: int) -> int:
+        return int(self._all("SELECT count(*) FROM passages WHERE cid = ? AND pid > ?", (self.cid, pid))[0][0])
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        return [
+            (seq, pid)
+            for seq, pid in self._all(
+                "SELECT seq, pid FROM removed WHERE cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
+            )
+        ]
+
+    def newest(self) -> tuple[int, int]:
+        return self._counters("passage", "removed")
+
+    def _counters(self, one: str, other: str) -> tuple[int, int]:
+        found = dict(self._all("SELECT name, value FROM counters", ()))
+        return found[one], found[other]
+
+    def newest_vector(self) -> tuple[int, int]:
+        return self._counters("vector", "removed")
+
+    def vectors_after(self, mid: int, vid: int) -> tuple[int, list[int], list[int], bytes]:
+        rows = self._all(
+            "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
+            "WHERE v.vid > ? AND v.mid = ? ORDER BY v.vid",
+            (vid, mid),
+        )
+        if not rows:
+            return vid, [], [], b""
+        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], b"".join(row[3] for row in rows)
+
+    # --- finding: what the legs ask ---------------------------------------------------------------------------------
+
+    def find_words(
+        self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
+    ) -> tuple[list[Found], float, tuple[str, ...]]:
+        index = self.words()
+        index.catch_up(version)
+        return index.healed(lambda: index.bm25(query, match, depth, scope))
+
+    def is_current(self, leg: str, state: State) -> bool:
+        """Would this leg only have to look, with nothing to read or to write first?"""
+        index: TermIndex | VectorIndex | None = self._words if leg == "lexical" else self._trigrams
+        if leg == "dense":
+            index = self._meanings.get(state.model.mid) if state.model is not None else None
+        return index is not None and index.is_current(state.version)
+
+    def find_trigrams(self, terms: Sequence[str], depth: int, scope: Scope | None, version: int) -> list[Found]:
+        index = self.trigrams()
+        index.catch_up(version)
+        return index.healed(lambda: index.likeliest([_dense(term) for term in terms], depth, scope))
+
+    def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
+        index = self.meaning(model)
+        index.catch_up(version)
+        if index.wants_compacting and not self._compacting.is_set():
+            self._compacting.set()
+            self.store.start(self._compact, index)
+        return index.best(vector, depth, scope)
+
+    def _compact(self, index: VectorIndex) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                index.compact()
+        finally:
+            self._compacting.clear()
+
+    # --- projections ------------------------------------------------------------------------------------------------
+
+    def words(self) -> TermIndex:
+        from trivet.stores.sqlite.words import TermIndex
+
+        with self._lock:
+            if self._words is None:
+                self._words = TermIndex(
+                    self._folder / "words", self, self.analyzer.line, f"{self.analyzer.id}/{self._uid}"
+                )
+            return self._words
+
+    def trigrams(self) -> TermIndex:
+        from trivet.stores.sqlite.words import TermIndex
+
+        with self._lock:
+            if self._trigrams is None:
+                self._trigrams = TermIndex(
+                    self._folder / "trigrams", self, _trigram_line, f"pg_trgm/1/{self._uid}", positions=False
+                )
+            return self._trigrams
+
+    def meaning(self, model: Model) -> VectorIndex:
+        from trivet.stores.sqlite.meaning import VectorIndex
+
+        with self._lock:
+            if model.mid not in self._meanings:
+                source = _Vectors(self, model.mid)
+                self._meanings[model.mid] = VectorIndex(
+                    self._folder / f"meaning-{model.mid}", source, model.dim, f"{model.id}/{self._uid}"
+                )
+            return self._meanings[model.mid]
+
+    def tidy(self, progress: Progress | None = None) -> None:
+        """Bring the projections on disk up to date now, so that no search has to wait for it."""
+        self.tidy_words(progress)
+        state = self.state()
+        if state.model is not None and state.model.vectors:
+            meaning = self.meaning(state.model)
+            meaning.catch_up(state.version)
+            meaning.compact(at_least=1_000)
+
+    def tidy_words(self, progress: Progress | None = None) -> None:
+        self.words().catch_up(self.state().version, progress)
+
+    def projection_problems(self) -> list[str]:
+        """Damaged files of the projections that are on disk."""
+        self._look_at_projections()
+        indexes = (self._words, self._trigrams, *self._meanings.values())
+        return [told for index in indexes if index is not None for told in index.problems()]
+
+    def discard_projections(self) -> None:
+        """Forget and delete every projection; the next search builds them from the truth."""
+        with self._lock:
+            for index in (self._words, self._trigrams, *self._meanings.values()):
+                if index is not None:
+                    index.discard()
+            self._words = self._trigrams = None
+            self._meanings.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- embedding --------------------------------------------------------------------------------------------------
+
+    def unembedded(self, mid: int) -> int:
+        """Passages without a vector of this model."""
+        sql = "SELECT c.passages - m.vectors FROM collections c JOIN models m ON m.cid = c.cid WHERE m.mid = ?"
+        rows = self._all(sql, (mid,))
+        return int(rows[0][0]) if rows else 0
+
+    def next_pending(self, mid: int, after: int, limit: int) -> list[tuple[int, int, str, str]]:
+        """(pid, did, title, text) of passages this model has not seen."""
+        sql = (
+            "SELECT pid, did, start, stop FROM passages p WHERE p.cid = ? AND pid > ? AND NOT EXISTS "
+            f"{_HAS_VECTOR} ORDER BY pid LIMIT ?"
+        )
+        return self._texts(self._all(sql, (self.cid, after, mid, limit)))
+
+    def known_vectors(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]:
+        """(pid, vector) for passages whose text another passage has an embedding of: nothing is embedded twice."""
+        among = "" if pids is None else "AND p.pid IN (SELECT value FROM json_each(?3)) "
+        rows = self._all(
+            "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ?1 "
+            "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
+            f"FROM passages p WHERE p.cid = ?2 {among}"
+            "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ?1 AND w.pid = p.pid)",
+            (mid, self.cid) if pids is None else (mid, self.cid, json.dumps(list(pids))),
+        )
+        return [(pid, data) for pid, data in rows if data is not None]
+
+    def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+        with self.changing() as connection:
+            records.add_vectors(connection, mid, vectors)
+
+    def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, list[bytes]]:
+        """did → its passages' vectors in order, for documents that have all of them."""
+        found: dict[int, list[bytes]] = {}
+        for start in range(0, len(dids), 500):
+            chunk = list(dids[start : start + 500])
+            marks = ", ".join("?" * len(chunk))
+            rows = self._all(
+                "SELECT p.did, v.data FROM passages p JOIN vectors v ON v.pid = p.pid AND v.mid = ? "
+                f"WHERE p.did IN ({marks}) ORDER BY p.did, p.ordinal",
+                (mid, *chunk),
+            )
+            for did, data in rows:
+                found.setdefault(did, []).append(data)
+        return found
+
+
+def _dense(trigram: str) -> str:
+    """A trigram as one word: the index splits at blanks, and no trigram of letters and digits holds an underscore."""
+    return trigram.replace(" ", "_")
+
+
+def _trigram_line(text: str) -> str:
+    from trivet.trigrams import trigrams
+
+    return " ".join(_dense(trigram) for trigram in dict.fromkeys(trigrams(text)))
+
+
+_HAS_VECTOR = "(SELECT 1 FROM vectors v WHERE v.mid = ? AND v.pid = p.pid)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """One model's vectors of a shelf, as a projection reads them."""
+
+    shelf: Shelf
+    mid: int
+
+    def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+        return self.shelf.vectors_after(self.mid, vid)
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        return self.shelf.removed_after(seq)
+
+    def newest(self) -> tuple[int, int]:
+        return self.shelf.newest_vector()
