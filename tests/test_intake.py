@@ -50,7 +50,7 @@ class TestForms:
             (None, "document: NoneType is not text"),
             ([5], "document 0: int is not text, a mapping or a Document"),
             (["fine", b"bytes"], "document 1: bytes is not text"),
-            (b"bytes", "document 0: int is not text"),
+            (b"bytes", "bytes are not text; decode them first"),
         ],
     )
     def test_what_is_no_document(self, given: Any, told: str) -> None:

@@ -82,16 +82,22 @@ class Engine:
         ids: list[str] = []
         counts = records.Written(0, 0, 0)
         duplicates = untidy = 0
-        for batch in _batches(given):
-            latest = {item.document.id: item for item in batch}
-            duplicates += len(batch) - len(latest)
-            counts += self._shelf.write(list(latest.values()), model.mid if model else None)
-            ids += latest
-            if progress:
-                progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
-            if len(counts.pids) - untidy > TIDY_EVERY:  # in portions: who searches meanwhile waits for one at most
-                self._shelf.tidy_words()
-                untidy = len(counts.pids)
+        try:
+            for batch in _batches(given):
+                latest = {item.document.id: item for item in batch}
+                duplicates += len(batch) - len(latest)
+                counts += self._shelf.write(list(latest.values()), model.mid if model else None)
+                ids += latest
+                if progress:
+                    progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
+                if len(counts.pids) - untidy > TIDY_EVERY:  # in portions: who searches meanwhile waits for one at most
+                    self._shelf.tidy_words()
+                    untidy = len(counts.pids)
+        except InputError as error:
+            if not ids:
+                raise
+            self._models.embed_new(counts.pids)
+            raise InputError(f"{error} (the {len(ids):,} documents before it are stored)") from error
         if len(counts.pids) - untidy > TIDY_FROM:  # a bulk load pays for its own index, not the next search
             self._shelf.tidy()
         degraded = self._models.embed_new(counts.pids)

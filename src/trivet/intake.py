@@ -44,6 +44,8 @@ def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, 
         return
     if given:
         raise InputError(f"{next(iter(given))}: only with one document; give many documents their own fields")
+    if isinstance(items, bytes | bytearray):
+        raise InputError("document: bytes are not text; decode them first")
     if not isinstance(items, Iterable):
         raise InputError(f"document: {type(items).__name__} is not text, a mapping, a Document or an iterable of those")
     for number, item in enumerate(items):

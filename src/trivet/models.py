@@ -118,7 +118,10 @@ class Models:
             if progress:
                 progress(max(0, total - pending), total)
             time.sleep(0.05)
-        if progress and total:
+        pending = self._shelf.state().pending
+        if pending and self.embedder is None:
+            raise EmbedderError(f"{pending:,} passages are not embedded, and nothing embeds them: {self.why_none}")
+        if progress and total and not pending:
             progress(total, total)
 
     def reembed(self, embedder: str | Embedder, progress: Progress | None = None) -> int:

@@ -276,8 +276,8 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
 def _unknown(name: str) -> str:
     known = (*_CHECKS, *_SUGAR)
     close = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{name}: unknown setting{hint} Known: {', '.join(known)}"
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{name}: unknown setting; {hint}Known: {', '.join(known)}"
 
 
 def _toml(value: Any) -> str:

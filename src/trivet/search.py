@@ -79,7 +79,7 @@ class Legs:
 
     def close(self) -> None:
         for pool in self._pools.values():
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)  # a leg that hangs must not hold up the close
 
 
 class Search:
@@ -219,9 +219,11 @@ class Search:
                 self._pools.remember(leg.name, ms)
                 if ms > allowed:
                     raise LegTimeout
-            except LegTimeout:
+            except LegTimeout as error:
                 future.cancel()
-                degraded.append(Degraded(leg.name, f"no answer within {allowed:g} ms"))
+                # since Python 3.11 this is the built-in TimeoutError, which an embedder may raise itself
+                own = future.done() and not future.cancelled() and future.exception() is error
+                degraded.append(Degraded(leg.name, str(error) if own else f"no answer within {allowed:g} ms"))
             except (InputError, NotFoundError):
                 raise
             except Exception as error:

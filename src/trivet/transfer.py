@@ -7,7 +7,9 @@ documents, made by anyone, is read too.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import secrets
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -67,8 +69,11 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
 
 def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None) -> int:
     """Write to a neighbour file first, so that a half-written export never has the target's name."""
+    target = target.resolve()  # a link stays a link: what it points to is written
+    _check_target(shelf, target)
+    special = target.exists() and not target.is_file()  # a device or a pipe is written to, never replaced
+    draft = target if special else target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     total, count = shelf.state().documents, -1
-    draft = target.with_name(f".{target.name}.part")
     try:
         with draft.open("w", encoding="utf-8") as out:
             for line in lines(shelf, vectors):
@@ -76,16 +81,31 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
                 count += 1
                 if progress and count % 200 == 0:
                     progress(count, total)
-        draft.replace(target)
-    except StoreError:
-        draft.unlink(missing_ok=True)
-        raise
-    except OSError as error:
-        draft.unlink(missing_ok=True)
+        if not special:
+            draft.replace(target)
+    except OSError as error:  # a StoreError is one too, and tells its own story
+        if not special:
+            draft.unlink(missing_ok=True)
+        if isinstance(error, StoreError):
+            raise
         raise StoreError(f"export: cannot write {str(target)!r}: {error.strerror or error}") from error
     if progress:
         progress(count, total)
     return count
+
+
+def _check_target(shelf: Shelf, target: Path) -> None:
+    """An export must not take the place of a store, least of all of its own."""
+    store = shelf.store.path.resolve()
+    own = {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}
+    if target in own or own & set(target.parents):
+        raise InputError(f"export: {str(target)!r} belongs to the store itself; choose another file")
+    if target.is_dir():
+        raise InputError(f"export: {str(target)!r} is a folder; name a file in it")
+    if target.is_file():
+        with contextlib.suppress(OSError), target.open("rb") as file:
+            if file.read(16) == b"SQLite format 3\0":
+                raise InputError(f"export: {str(target)!r} is a database; choose another file")
 
 
 def read(source: Path) -> Iterator[tuple[int, dict[str, Any]]]:

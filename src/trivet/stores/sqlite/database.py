@@ -32,6 +32,7 @@ class Database:
         self._opened_lock = threading.Lock()
         self._idle, self._busy = threading.Condition(), 0
         self._closed = False
+        self._pid = os.getpid()
         self._check_place()
         self.read_only = not _writable(path)
         try:
@@ -183,11 +184,15 @@ class Database:
                 self._idle.notify_all()
 
     def _check_open(self) -> None:
+        if os.getpid() != self._pid:  # SQLite's connections and our threads do not survive a fork
+            raise StoreError(f"store: {str(self.path)!r} was opened before this process was forked; open it here again")
         if self._closed:
             raise StoreError(f"store: {str(self.path)!r} is closed; open it again with trivet.open")
 
     def close(self) -> None:
         self._closed = True
+        if os.getpid() != self._pid:  # they are the parent's connections
+            return
         with self._idle:
             if not self._idle.wait_for(lambda: self._busy == 0, timeout=CLOSE_SECONDS):
                 return  # closing a connection under a thread that uses it would crash the process

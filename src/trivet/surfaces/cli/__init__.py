@@ -120,7 +120,7 @@ def _trivet(
         bool, typer.Option("--version", metavar="", help="Print the version.", is_eager=True, callback=_version)
     ] = False,
 ) -> None:
-    """Hybrid retrieval for agent memory and RAG: found by words, by meaning and by connections, every hit explained.
+    """Hybrid retrieval for agent memory and RAG: found by words and by meaning, every hit explained.
 
     The store is one file: --store PATH, the variable TRIVET_STORE, or memory.db in the current folder.
     """

@@ -37,6 +37,8 @@ def told(error: BaseException) -> int:
         return _line("stopped, nothing was changed", 1)
     if isinstance(error, _UsageError):
         return _line(_usage(error), getattr(error, "exit_code", 2))
+    if isinstance(error, OSError) and getattr(error, "filename", None) is None and error.strerror:
+        return _line(f"cannot write the output: {error.strerror}", 1)
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return _line(f"unexpected {told} (please report it; TRIVET_DEBUG=1 shows the traceback)", 1)
 

@@ -140,7 +140,8 @@ def read(file: File) -> dict[str, Any] | Skipped:
         return Skipped(file.id, error.strerror or "cannot be read")
     text = decoded(content)
     if text is None:
-        return Skipped(file.id, "binary")
+        odd = b"\0" not in content[:8192]
+        return Skipped(file.id, "not UTF-8 (convert it, for example with iconv)" if odd else "binary")
     if not text.strip():
         return Skipped(file.id, "empty")
     extension = file.path.suffix.lower()

@@ -145,6 +145,9 @@ def _chained(first: bytes, rest: Any) -> Iterator[bytes]:
 def _embed(engine: Engine) -> EmbedderError | None:
     """Wait for the meaning; what went wrong is told after what went in."""
     try:
+        waiting = engine.stats().pending
+        if waiting and not sys.stderr.isatty():
+            screen.say(f"embedding {waiting:,} passages (interrupting is safe; --no-wait leaves them for later)")
         with screen.progress("embedding", "passages") as report:
             engine.wait(report)
     except EmbedderError as error:
