@@ -58,7 +58,7 @@ def test_a_folder(cli, docs: Path) -> None:
         "scratch.tmp": "ignored by .gitignore",
         "sub/secret.txt": "ignored by .gitignore",
         "logo.png": "binary",
-        "latin.txt": "not UTF-8 (convert it, for example with iconv)",
+        "latin.txt": "not UTF-8, convert it first",
         "empty.md": "empty",
         "records.jsonl": "JSONL in a folder",
     }
@@ -73,7 +73,7 @@ def test_a_folder(cli, docs: Path) -> None:
 def test_the_summary_names_reasons(cli, docs: Path) -> None:
     ran = cli("import", docs)
     assert ran.out.startswith("5 added · 0 updated · 0 unchanged · 10 skipped")
-    assert "  skipped 1: not UTF-8 (convert it, for example with iconv): latin.txt\n" in ran.out
+    assert "  skipped 1: not UTF-8, convert it first: latin.txt\n" in ran.out
     assert "  skipped 1: binary: logo.png\n" in ran.out
     assert ran.err == ""
 

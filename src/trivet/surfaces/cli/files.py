@@ -141,7 +141,7 @@ def read(file: File) -> dict[str, Any] | Skipped:
     text = decoded(content)
     if text is None:
         odd = b"\0" not in content[:8192]
-        return Skipped(file.id, "not UTF-8 (convert it, for example with iconv)" if odd else "binary")
+        return Skipped(file.id, "not UTF-8, convert it first" if odd else "binary")
     if not text.strip():
         return Skipped(file.id, "empty")
     extension = file.path.suffix.lower()
