@@ -251,3 +251,15 @@ class TestPlainFiles:
         with pytest.raises(InputError):
             words.import_(self.write(tmp_path, {"trivet": 1, "settings": settings}, {"text": "x"}))
         assert words.settings == trivet.PROFILES["default"]
+
+
+def test_half_embedded_long_documents_do_not_leave_with_the_vector_of_one_passage(tmp_path: Path) -> None:
+    with trivet.open(tmp_path / "m.db", embedder="hashing:32", passage_size=12) as memory:
+        memory.add("\n\n".join(f"The cat number {number} sleeps all day long." for number in range(3)), id="long")
+        memory.add("short", id="short")
+        shelf = memory._shelf
+        with shelf.changing() as connection:  # as if the process had died after the first passage
+            pids = [row[0] for row in connection.execute("SELECT pid FROM passages ORDER BY pid")][1:-1]
+            connection.executemany("DELETE FROM vectors WHERE pid = ?", [(pid,) for pid in pids])
+        exported = [json.loads(line) for line in memory.lines(vectors=True)][1:]
+        assert {item["id"]: "vector" in item for item in exported} == {"long": False, "short": True}

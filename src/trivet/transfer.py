@@ -58,12 +58,9 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
         if document.id in links:
             line["links"] = links[document.id]
         if vectors and model:
-            did = shelf.dids([document.id]).get(document.id)
-            kept = shelf.vectors_of(model.mid, [did]).get(did, []) if did is not None else []
-            if (
-                len(kept) == 1
-            ):  # a document cut into several passages is embedded again: its vector is not for the whole
-                line["vector"] = base64.b64encode(kept[0]).decode()
+            dids = shelf.dids([document.id])
+            for data in shelf.sole_vectors(model.mid, list(dids.values())).values():
+                line["vector"] = base64.b64encode(data).decode()
         yield json.dumps(line, ensure_ascii=False)
 
 

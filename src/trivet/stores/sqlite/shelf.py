@@ -500,19 +500,18 @@ class Shelf:
         with self.changing() as connection:
             records.add_vectors(connection, mid, vectors)
 
-    def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, list[bytes]]:
-        """did → its passages' vectors in order, for documents that have all of them."""
-        found: dict[int, list[bytes]] = {}
+    def sole_vectors(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]:
+        """did → vector, for documents of a single passage: of a longer one no vector stands for the whole."""
+        found: dict[int, bytes] = {}
         for start in range(0, len(dids), 500):
             chunk = list(dids[start : start + 500])
             marks = ", ".join("?" * len(chunk))
             rows = self._all(
-                "SELECT p.did, v.data FROM passages p JOIN vectors v ON v.pid = p.pid AND v.mid = ? "
-                f"WHERE p.did IN ({marks}) ORDER BY p.did, p.ordinal",
+                "SELECT p.did, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid "
+                f"WHERE p.did IN ({marks}) AND (SELECT count(*) FROM passages q WHERE q.did = p.did) = 1",
                 (mid, *chunk),
             )
-            for did, data in rows:
-                found.setdefault(did, []).append(data)
+            found.update(rows)
         return found
 
 
