@@ -214,7 +214,7 @@ class Shelf:
         if where is not None:
             sql, values = compile_filter(where, self.cid)
             condition = f" AND did IN ({sql})"
-        sql = f"SELECT {records.COLUMNS} FROM documents WHERE cid = ? AND did > ?{condition} ORDER BY did LIMIT 500"
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT 500"
         while rows := self._all(sql, (self.cid, last, *values)):
             last = rows[-1][0]
             yield from map(records.document_of, rows)
@@ -313,9 +313,12 @@ class Shelf:
 
     # --- what the projections read ----------------------------------------------------------------------------------
 
+    # The unary plus keeps SQLite from taking the collection's index, which would read all of it: what is new stands at
+    # the end of the table, by its row number.
+
     def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
         spans = self._all(
-            "SELECT pid, did, start, stop FROM passages WHERE cid = ? AND pid > ? ORDER BY pid LIMIT ?",
+            "SELECT pid, did, start, stop FROM passages WHERE +cid = ? AND pid > ? ORDER BY pid LIMIT ?",
             (self.cid, pid, limit),
         )
         return self._texts(spans)
@@ -341,13 +344,13 @@ class Shelf:
         return [(pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts]
 
     def count_after(self, pid: int) -> int:
-        return int(self._all("SELECT count(*) FROM passages WHERE cid = ? AND pid > ?", (self.cid, pid))[0][0])
+        return int(self._all("SELECT count(*) FROM passages WHERE +cid = ? AND pid > ?", (self.cid, pid))[0][0])
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [
             (seq, pid)
             for seq, pid in self._all(
-                "SELECT seq, pid FROM removed WHERE cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
+                "SELECT seq, pid FROM removed WHERE +cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
             )
         ]
 
@@ -364,7 +367,7 @@ class Shelf:
     def vectors_after(self, mid: int, vid: int) -> tuple[int, list[int], list[int], bytes]:
         rows = self._all(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
-            "WHERE v.vid > ? AND v.mid = ? ORDER BY v.vid",
+            "WHERE v.vid > ? AND +v.mid = ? ORDER BY v.vid",
             (vid, mid),
         )
         if not rows:
@@ -479,7 +482,7 @@ class Shelf:
     def next_pending(self, mid: int, after: int, limit: int) -> list[tuple[int, int, str, str]]:
         """(pid, did, title, text) of passages this model has not seen."""
         sql = (
-            "SELECT pid, did, start, stop FROM passages p WHERE p.cid = ? AND pid > ? AND NOT EXISTS "
+            "SELECT pid, did, start, stop FROM passages p WHERE +p.cid = ? AND pid > ? AND NOT EXISTS "
             f"{_HAS_VECTOR} ORDER BY pid LIMIT ?"
         )
         return self._texts(self._all(sql, (self.cid, after, mid, limit)))

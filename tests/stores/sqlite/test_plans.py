@@ -1,0 +1,35 @@
+"""Does catching up read only what is new? A wrong index made every search after a write read the whole collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import trivet
+from trivet.stores.sqlite.shelf import Shelf
+
+READS: dict[str, Callable[[Shelf], Any]] = {
+    "passages_after": lambda shelf: shelf.passages_after(5, 10),
+    "count_after": lambda shelf: shelf.count_after(5),
+    "removed_after": lambda shelf: shelf.removed_after(5),
+    "vectors_after": lambda shelf: shelf.vectors_after(1, 5),
+    "next_pending": lambda shelf: shelf.next_pending(1, 5, 10),
+    "documents": lambda shelf: list(shelf.documents()),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_is_new_is_found_by_row_number(name: str) -> None:
+    with trivet.open(":memory:", embedder="hashing:16") as engine:
+        engine.add([{"id": f"d{number}", "text": f"word{number}"} for number in range(30)])
+        engine.wait(timeout=60)
+        connection = engine._shelf._database.read()
+        asked: list[str] = []
+        connection.set_trace_callback(asked.append)
+        READS[name](engine._shelf)
+        connection.set_trace_callback(None)
+        plan = " | ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}"))
+        assert "USING INTEGER PRIMARY KEY (rowid>?)" in plan.split(" | ")[0], plan
+        assert "TEMP B-TREE" not in plan, plan
