@@ -55,7 +55,7 @@ class Profile:
     fusion: str = "convex"
     normalize: str = "minmax"
     rrf_k: float = 60.0
-    pool: Depth = "k+4"
+    pool: Depth = "k+10"
     rerankers: tuple[Step, ...] = ()
     min_relevance: float = 0.0
 
