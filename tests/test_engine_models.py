@@ -249,6 +249,21 @@ class TestReembed:
             thread.join()
         assert wrong == []
 
+    def test_a_search_overtaken_by_it_begins_again(self, open_store: Open, taught: Any) -> None:
+        """The old vectors go between a search's first look at the store and its first look at the vectors."""
+        old, new = taught("apple", "pear", name="old"), taught("pear", "apple", name="new")
+        memory = open_store(embedder=old)
+        memory.add([{"id": "a", "text": "apple"}, {"id": "p", "text": "pear"}])
+        embed_queries = old.embed_queries
+
+        def overtaken(texts: Any) -> Any:
+            memory.reembed(new)
+            return embed_queries(texts)
+
+        old.embed_queries = overtaken
+        found = memory.search("apple", alpha=1)
+        assert (ids(found)[:1], found.degraded) == (["a"], ())
+
     def test_a_failure_leaves_the_old_model(self, fruit: Engine, taught: Any) -> None:
         new = taught("kettle", name="new")
         new.fail = EmbedderError("out of memory")

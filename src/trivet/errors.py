@@ -19,6 +19,10 @@ class NotFoundError(TrivetError, LookupError):
     """The thing named does not exist in this store."""
 
 
+class ModelReplacedError(NotFoundError):
+    """The model a search began with was replaced before its vectors were read; a search begins again by itself."""
+
+
 class StoreError(TrivetError, OSError):
     """The store could not be read or written (permissions, full disk, corrupt file)."""
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from trivet import intake
-from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import epoch, parse_filter
 from trivet.fusion import fuse
 from trivet.legs.dense import Dense
@@ -45,6 +45,7 @@ MAX_QUERY = 10_000  # characters; a question longer than this is a document
 # Waking a thread and being woken by it costs a query about 1 ms. A leg that has answered quickly this many times, and
 # whose index has nothing to catch up on, is asked in the caller's thread while the others work, until it is slow.
 QUICK_MS, TRUSTED_AFTER = 20.0, 8
+TRIES = 5  # a collection re-embedded this often within one search is not waited for
 DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
 
 
@@ -108,10 +109,7 @@ class Search:
         overrides: Mapping[str, Any],
     ) -> Results:
         started = time.perf_counter()
-        state = self._shelf.state()
-        chosen = self._profile(state, profile, overrides)
-        asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
-        answers = self._answers(asked, chosen)
+        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides)
         fusing = time.perf_counter()
         answers.pool = self._fuse(answers, chosen)
         fetching = time.perf_counter()
@@ -126,6 +124,28 @@ class Search:
         )
         degraded = (*asked.degraded, *answers.degraded)
         return Results(query, tuple(hits), str(chosen), trace, degraded, len(answers.pool))
+
+    def _consult(
+        self,
+        query: str,
+        where: Any,
+        profile: str | Profile | None,
+        exclude: tuple[str, ...],
+        vector: Any,
+        at: Any,
+        overrides: Mapping[str, Any],
+    ) -> tuple[Profile, _Asked, _Answers]:
+        """What the legs say; asked again when the model they began with was replaced under them."""
+        for attempt in range(1, TRIES + 1):
+            state = self._shelf.state()
+            chosen = self._profile(state, profile, overrides)
+            asked = self._ask(state, query, where, exclude, vector, at, chosen)
+            try:
+                return chosen, asked, self._answers(asked, chosen)
+            except ModelReplacedError:
+                if attempt == TRIES:
+                    raise
+        raise AssertionError("unreachable")
 
     def _profile(self, state: State, profile: str | Profile | None, overrides: Mapping[str, Any]) -> Profile:
         if profile is None:
@@ -299,10 +319,7 @@ class Search:
         offset, at = overrides.pop("offset", 0), overrides.pop("at", None)
         results = self.run(query, where, profile, exclude, vector, offset, at, overrides)
         hit = next((hit for hit in results.hits if hit.id == id), None)
-        state = self._shelf.state()
-        chosen = self._profile(state, profile, overrides)
-        asked = self._ask(state, query, where, _ids(exclude), vector, at, chosen)
-        answers = self._answers(asked, chosen)
+        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides)
         verdicts = [self._verdict(leg, asked, answers, chosen, did) for leg in asked.legs]
         return Explanation(
             query,

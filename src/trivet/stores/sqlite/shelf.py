@@ -18,7 +18,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotFoundError, TrivetError
+from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
 from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
 from trivet.stores.sqlite import records
 from trivet.stores.sqlite.filter_sql import compile_filter
@@ -135,6 +135,8 @@ class Shelf:
 
     def forget_other_models(self, mid: int) -> None:
         """Delete the vectors of every model but this one."""
+        with self._lock:
+            self._meanings = {known: index for known, index in self._meanings.items() if known == mid}
         with self.changing() as connection:
             connection.execute(
                 "DELETE FROM vectors WHERE mid IN (SELECT mid FROM models WHERE cid = ? AND mid <> ?)", (self.cid, mid)
@@ -370,6 +372,9 @@ class Shelf:
             "WHERE v.vid > ? AND +v.mid = ? ORDER BY v.vid",
             (vid, mid),
         )
+        # Asked after the vectors were read: a model that is still there had all of them then.
+        if not self._all("SELECT 1 FROM models WHERE mid = ?", (mid,)):
+            raise ModelReplacedError(f"collection: {self.name!r} was re-embedded with another model meanwhile")
         if not rows:
             return vid, [], [], b""
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], b"".join(row[3] for row in rows)
