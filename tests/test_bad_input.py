@@ -735,6 +735,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
             [{"id": f"d{number}", "text": f"heron q{number}x " * 20, "meta": {"n": number}} for number in range(300)]
         )
         engine.wait()
+        engine.restore_feedback({"query": f"heron {number}", "id": "d7", "good": True} for number in range(100))
     assert path.stat().st_size > 30 * 4096
     return path
 
@@ -758,6 +759,8 @@ def use(path: Path) -> list[TrivetError]:
             lambda: list(engine.documents()),
             lambda: engine.stats(),
             lambda: engine.links(),
+            lambda: engine.feedbacks(),
+            lambda: list(engine.lines()),
         ):
             try:
                 call()
@@ -866,6 +869,10 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
         lambda: list(engine.documents()),
         lambda: engine.link("a", "a"),
         lambda: engine.links(),
+        lambda: engine.feedback("x", "a"),
+        lambda: engine.feedbacks(),
+        lambda: engine.forget_feedback(),
+        lambda: engine.restore_feedback([{"query": "x", "id": "a", "good": True}]),
         lambda: engine.stats(),
         lambda: engine.settings,
         lambda: engine.update_settings(k=1),
@@ -1037,3 +1044,54 @@ def test_memory_is_not_eaten_by_refusals(engine: trivet.Engine) -> None:
         with pytest.raises(InputError):
             engine.search("fox", where={f"nowhere{number}": 1})
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
+
+
+# --- feedback ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["", " ", "\n\t \u3000"])
+def test_feedback_on_an_empty_question_is_refused(engine: trivet.Engine, query: str) -> None:
+    for call in (lambda: engine.feedback(query, "a"), lambda: engine.forget_feedback(query)):
+        with pytest.raises(InputError, match="query: it is empty; give the question that was searched for"):
+            call()
+
+
+@pytest.mark.parametrize("query", [None, 3, b"fox", ["fox"], {"text": "fox"}])
+def test_feedback_on_a_question_that_is_no_text_is_refused(engine: trivet.Engine, query: Any) -> None:
+    with pytest.raises(InputError, match=f"query: {type(query).__name__} is not text"):
+        engine.feedback(query, "a")
+
+
+@pytest.mark.parametrize("id", [None, 3, "", " ", "a\0", LONE, "x" * 513, ["a"]])
+def test_feedback_on_an_id_that_is_none_is_refused(engine: trivet.Engine, id: Any) -> None:
+    with pytest.raises(InputError, match=r"^id: "):
+        engine.feedback("fox", id)
+
+
+@pytest.mark.parametrize("good", [None, 1, 0, 1.0, "yes", "", np.True_, [True]])
+def test_a_verdict_that_is_neither_good_nor_bad_is_refused(engine: trivet.Engine, good: Any) -> None:
+    with pytest.raises(InputError, match=r"^good: .* is not True \(a good answer\) or False \(a bad one\)"):
+        engine.feedback("fox", "a", good)
+    assert engine.feedbacks() == []
+
+
+@settings(max_examples=50, deadline=None)
+@given(query=st.text(st.characters(exclude_categories=[])))
+@example(query=LONE)
+@example(query="\0")
+def test_whatever_can_be_asked_can_be_judged_and_is_the_same_row_again(fresh_notes: trivet.Engine, query: str) -> None:
+    fresh_notes.forget_feedback()
+    if not query.strip():
+        return
+    given = fresh_notes.feedback(query, "a")
+    assert fresh_notes.feedbacks() == [given]
+    fresh_notes.feedback(given.query, "a", good=False)
+    assert [item.good for item in fresh_notes.feedbacks()] == [False]
+    assert fresh_notes.forget_feedback(query, "a") == 1
+
+
+@pytest.fixture(scope="module")
+def fresh_notes() -> Iterator[trivet.Engine]:
+    with trivet.open(":memory:", embedder="none") as opened:
+        opened.add("a red fox", id="a")
+        yield opened

@@ -55,7 +55,14 @@ with trivet.open(path) as engine:
         return engine._shelf.count(table)
 
     known = dict(search=search, add=add, delete=engine.delete, settings=settings)
+    def feedback(*args):
+        return engine.feedback(*args).query
+
+    def feedbacks():
+        return [[given.query, given.id, given.good] for given in engine.feedbacks()]
+
     known.update(tidy=tidy, reembed=reembed, drop=drop, size=size)
+    known.update(feedback=feedback, feedbacks=feedbacks, forget=engine.forget_feedback)
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         name, args, options = json.loads(line)
@@ -251,6 +258,55 @@ def test_a_model_changed_by_another_process_is_used_at_the_next_search(engine: t
     assert engine.stats().model == "hashing/32/1"
     assert engine.stats().embedded == 35
     assert engine.verify().ok
+
+
+def test_feedback_of_another_process_is_seen_at_once(engine: trivet.Engine, other: Other) -> None:
+    def seen() -> list[list[Any]]:
+        return [[given.query, given.id, given.good] for given in engine.feedbacks()]
+
+    engine.add(numbered(0, 3))
+    engine.feedback("which heron", "d1")
+    assert other("feedbacks") == [["which heron", "d1", True]]
+    other("feedback", "which heron", "d2")
+    other("feedback", "which heron", "d1", False)
+    assert seen() == other("feedbacks") == [["which heron", "d2", True], ["which heron", "d1", False]]
+    assert engine.forget_feedback("which heron", "d1") == 1
+    assert seen() == other("feedbacks") == [["which heron", "d2", True]]
+    assert other("forget") == 1
+    assert seen() == []
+
+
+def test_two_engines_on_one_file_see_each_others_feedback(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with trivet.open(path, embedder="none") as one, trivet.open(path) as two:
+        one.add("heron", id="a")
+        given = one.feedback("which bird", "a")
+        assert two.feedbacks() == [given]
+        later = two.feedback("which bird", "a", good=False)
+        assert one.feedbacks() == two.feedbacks() == [later]
+
+
+def test_feedback_of_many_threads_at_once_is_all_there(tmp_path: Path) -> None:
+    path, threads, each = tmp_path / "memory.db", 6, 15
+    with trivet.open(path, embedder="none") as one, trivet.open(path) as two:
+        one.add(numbered(0, 3))
+        start = threading.Barrier(threads)
+
+        def judge(number: int) -> None:
+            start.wait(60)
+            engine = (one, two)[number % 2]
+            for at in range(each):
+                engine.feedback(f"question {number} {at}", "d0")
+                engine.feedback("the one all judge", "d1", good=at % 2 == 0)
+                assert engine.search("heron").hits
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(judge, range(threads)))
+        expected = {f"question {number} {at}" for number in range(threads) for at in range(each)}
+        assert {given.query for given in one.feedbacks()} == expected | {"the one all judge"}
+        assert one.feedbacks() == two.feedbacks()
+        assert len(one.feedbacks()) == len(expected) + 1
+        assert one.verify().ok
 
 
 def test_a_collection_dropped_by_another_process_says_so(engine: trivet.Engine, other: Other) -> None:

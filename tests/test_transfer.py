@@ -161,6 +161,15 @@ class TestFile:
         with pytest.raises(StoreError, match=r"is closed; open it again with trivet\.open"):
             words.export(tmp_path / "out.jsonl")
 
+    def test_damaged_settings_are_told_and_set_anew_the_documents_leave(self, words: Engine, tmp_path: Path) -> None:
+        words.add("one", id="a")
+        with words._shelf.changing() as connection:
+            connection.execute("""UPDATE collections SET settings = '{"k": '""")
+        with pytest.raises(StoreError, match=r"settings of collection 'default' are damaged .*--profile default"):
+            words.export(tmp_path / "out.jsonl")
+        words.update_settings("default")
+        assert words.export(tmp_path / "out.jsonl") == 1
+
     def test_a_folder_that_is_not_there(self, words: Engine, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="cannot write"):
             words.export(tmp_path / "nowhere" / "out.jsonl")
@@ -192,6 +201,11 @@ class TestPlainFiles:
         assert told.ids[1:] == ("7", "x")
         assert words.settings == trivet.PROFILES["default"]
 
+    def test_a_byte_order_mark_is_no_part_of_it(self, words: Engine, tmp_path: Path) -> None:
+        """What the command line reads, the library reads."""
+        (tmp_path / "in.jsonl").write_bytes(b'\xef\xbb\xbf{"trivet": 1}\n{"id": "a", "text": "x"}\n')
+        assert words.import_(tmp_path / "in.jsonl").ids == ("a",)
+
     def test_nothing_in_it(self, words: Engine, tmp_path: Path) -> None:
         assert words.import_(self.write(tmp_path, "")).added == 0
 
@@ -209,6 +223,8 @@ class TestPlainFiles:
         ("line", "told"),
         [
             ("{broken", r"in\.jsonl line 3: not JSON \(Expecting property name.* at column 2\)"),
+            ('{"meta": ' + "[" * 100_000, r"in\.jsonl line 3: cannot be read \(maximum recursion depth"),
+            ('{"meta": ' + "1" * 5_000 + "}", r"in\.jsonl line 3: cannot be read \(Exceeds the limit"),
             ("[1]", r"in\.jsonl line 3: expected an object, got list"),
             ('"text"', r"in\.jsonl line 3: expected an object, got str"),
             ('{"text": 5}', r"in\.jsonl line 3: document 1: text: int is not text"),
@@ -251,6 +267,83 @@ class TestPlainFiles:
         with pytest.raises(InputError):
             words.import_(self.write(tmp_path, {"trivet": 1, "settings": settings}, {"text": "x"}))
         assert words.settings == trivet.PROFILES["default"]
+
+
+class TestFeedback:
+    def judged(self, memory: Engine) -> Engine:
+        full(memory)
+        memory.feedback("which \u2028 “fruit”?\n\U0001f600", "a")
+        memory.feedback("which fruit", "c", good=False)
+        memory.feedback("which fruit", "b")
+        memory.delete("b")
+        return memory
+
+    def test_comes_back_with_its_times_and_its_order_and_that_of_what_is_gone(
+        self, open_store: Open, tmp_path: Path
+    ) -> None:
+        one = self.judged(open_store("one.db"))
+        assert one.export(tmp_path / "out.jsonl") == 2, "documents are what is counted"
+        other = open_store("other.db")
+        told = other.import_(tmp_path / "out.jsonl")
+        assert (told.added, len(told)) == (2, 2)
+        assert other.feedbacks() == one.feedbacks()
+        assert [given.id for given in other.feedbacks()] == ["a", "c", "b"]
+        other.export(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "out.jsonl").read_bytes()
+
+    def test_stands_behind_the_documents_a_line_each(self, open_store: Open, tmp_path: Path) -> None:
+        memory = self.judged(open_store())
+        told: list[tuple[int, int]] = []
+        memory.export(tmp_path / "out.jsonl", progress=lambda done, total: told.append((done, total)))
+        assert told == [(0, 2), (2, 2)]
+        lines = [json.loads(line) for line in memory.lines()]
+        assert [line.get("id") for line in lines] == [None, "a", "c", None, None, None]
+        first = memory.feedbacks()[0]
+        assert lines[3] == {"feedback": {"query": first.query, "id": "a", "good": True, "at": first.at.isoformat()}}
+
+    def test_an_export_from_before_there_was_any(self, open_store: Open, tmp_path: Path) -> None:
+        self.judged(open_store("one.db")).export(tmp_path / "out.jsonl")
+        lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n")
+        older = [line for line in lines if not line.startswith('{"feedback"')]
+        (tmp_path / "older.jsonl").write_text("\n".join(older), encoding="utf-8")
+        other = open_store("other.db")
+        assert other.import_(tmp_path / "older.jsonl").added == 2
+        assert other.feedbacks() == []
+
+    def test_a_later_verdict_here_stays(self, open_store: Open, tmp_path: Path) -> None:
+        memory = self.judged(open_store())
+        memory.export(tmp_path / "out.jsonl")
+        memory.feedback("which fruit", "c", good=True)
+        memory.forget_feedback("which fruit", "b")
+        before = memory.feedbacks()
+        memory.import_(tmp_path / "out.jsonl")
+        assert [given for given in memory.feedbacks() if given.id != "b"] == before
+        assert [given.good for given in memory.feedbacks() if given.id == "b"] == [True]
+
+    def test_of_a_document_nobody_has(self, words: Engine, tmp_path: Path) -> None:
+        path = tmp_path / "in.jsonl"
+        path.write_text('{"feedback": {"query": "q", "id": "nobody", "good": false}}\n{"text": "x", "id": "x"}\n')
+        assert words.import_(path).ids == ("x",)
+        assert [(given.query, given.id, given.good) for given in words.feedbacks()] == [("q", "nobody", False)]
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ('{"feedback": {"query": "q", "id": "a", "good": 1}}', r"line 2: feedback: good: 1 is not True"),
+            ('{"feedback": {"query": "", "id": "a", "good": true}}', r"line 2: feedback: query: it is empty"),
+            ('{"feedback": {"query": "q", "good": true}}', r"line 2: feedback: id: None is not an id"),
+            ('{"feedback": {"query": "q", "id": "a", "good": true, "at": "x"}}', r"line 2: feedback: at: 'x'"),
+            ('{"feedback": null}', r"line 2: feedback: NoneType is not a mapping"),
+            ('{"feedback": {}, "id": "x"}', r"line 2: feedback: unknown field 'id' beside it"),
+            ('{"feedback": {}, "text": "x"}', r"line 2: document 1: unknown field 'feedback'"),
+        ],
+    )
+    def test_a_broken_line_is_named_by_its_number(self, words: Engine, tmp_path: Path, line: str, told: str) -> None:
+        path = tmp_path / "in.jsonl"
+        path.write_text('{"text": "fine"}\n' + line)
+        with pytest.raises(InputError, match=rf"in\.jsonl {told}"):
+            words.import_(path)
+        assert words.feedbacks() == []
 
 
 def test_half_embedded_long_documents_do_not_leave_with_the_vector_of_one_passage(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from trivet.errors import TrivetError
     from trivet.filters import And, Eq, Exists, In, Not, Or, Range
     from trivet.profile import PROFILES, Profile
-    from trivet.types import Document, Hit, Link, Results
+    from trivet.types import Document, Feedback, Hit, Link, Results
 
 _HOMES = {
     "trivet.engine": ("Engine", "open"),
     "trivet.errors": ("TrivetError",),
     "trivet.filters": ("And", "Eq", "Exists", "In", "Not", "Or", "Range"),
     "trivet.profile": ("PROFILES", "Profile"),
-    "trivet.types": ("Document", "Hit", "Link", "Results"),
+    "trivet.types": ("Document", "Feedback", "Hit", "Link", "Results"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Engine",
     "Eq",
     "Exists",
+    "Feedback",
     "Hit",
     "In",
     "Link",

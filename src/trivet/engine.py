@@ -27,6 +27,7 @@ from trivet.types import (
     Document,
     Embedder,
     Explanation,
+    Feedback,
     Link,
     Report,
     Results,
@@ -151,6 +152,38 @@ class Engine:
         """The links from or to a document, or all of them."""
         return self._shelf.links_of(None if id is None else intake.check_id(id, "id"))
 
+    # --- feedback -----------------------------------------------------------------------------------------------------
+
+    def feedback(self, query: str, id: str, good: bool = True) -> Feedback:
+        """Say that a document was a good answer to a question, or a bad one; said again, the later verdict counts.
+
+        The question is kept as ``search`` reads it (its first 10,000 characters), so ``results.query`` and ``hit.id``
+        are what to give.
+        """
+        given = intake.check_feedback(query, id, good)
+        self._shelf.judge(given)
+        return given
+
+    def feedbacks(self) -> list[Feedback]:
+        """Everything that was said, in order of time; of documents that are gone, too, for they may come back."""
+        return self._shelf.feedbacks()
+
+    def forget_feedback(self, query: str | None = None, id: str | None = None) -> int:
+        """Take back what was said of a question, of a document, or of one for the other; without either, all of it.
+
+        Returns how many verdicts there were.
+        """
+        question = None if query is None else intake.check_query(query)
+        return self._shelf.forget_feedback(question, None if id is None else intake.check_id(id, "id"))
+
+    def restore_feedback(self, items: Iterable[Feedback | Mapping[str, Any]]) -> int:
+        """Take over what was said elsewhere, with its times; returns how much of it was news.
+
+        An id that is not here is kept (it may come yet), and a verdict here that is later stays.
+        """
+        given = [intake.feedback(item, f"feedback {number}") for number, item in enumerate(items)]
+        return self._shelf.restore_feedback(given) if given else 0
+
     # --- searching ----------------------------------------------------------------------------------------------------
 
     def search(
@@ -180,6 +213,11 @@ class Engine:
     ) -> Explanation:
         """Why is this document an answer, or why is it not? Every leg's rank and score for it, even far down."""
         return self._search.explain(query, id, where, profile, options)
+
+    def search_over(self, shelf_of: Callable[[Shelf], Any], legs: Legs) -> Search:
+        """Another spine over this collection, with a shelf and legs of the caller's: how the evaluation lab reads
+        everything once and fuses it many times."""
+        return Search(shelf_of(self._shelf), self._models, legs)
 
     def _parse(self, where: Any) -> Filter | None:
         parsed = parse_filter(where)

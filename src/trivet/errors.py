@@ -45,6 +45,7 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     ModelMismatchError: 2,
     MissingExtraError: 2,
     NotFoundError: 1,
+    ModelReplacedError: 1,
     StoreError: 1,
     EmbedderError: 1,
     TrivetError: 1,

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import InputError
 from trivet.filters import TIME_FIELDS, epoch
 from trivet.stores.sqlite.records import Prepared
-from trivet.types import Document, Link, Passage
+from trivet.types import Document, Feedback, Link, Passage
 
 if TYPE_CHECKING:
     from trivet.types import Vector
 
 MAX_TEXT = 64_000_000  # characters in one document
+MAX_QUERY = 10_000  # characters; a question longer than this is a document
 MAX_ID = 512  # characters
 MAX_META = 1_000_000  # characters of JSON
 MAX_DEPTH = 32  # of nested metadata
@@ -221,6 +222,35 @@ def check_link(link: Link, name: str = "link") -> Link:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1e100:
         raise InputError(f"{name}: link weight {link.weight!r} is not a number from 0 up")
     return replace(link, weight=float(weight))
+
+
+def check_query(value: Any, name: str = "query") -> str:
+    """A judged question as ``search`` reads it, so that the same question is always the same row."""
+    if not isinstance(value, str):
+        raise InputError(f"{name}: {type(value).__name__} is not text")
+    if not value.strip():
+        raise InputError(f"{name}: it is empty; give the question that was searched for")
+    return clean(value)[:MAX_QUERY]
+
+
+def check_feedback(query: Any, id: Any, good: Any, at: Any = None, name: str = "") -> Feedback:
+    """``name`` says where it came from; without ``at`` it is said now."""
+    if not isinstance(good, bool):
+        raise InputError(f"{name}good: {good!r} is not True (a good answer) or False (a bad one)")
+    question, identifier = check_query(query, f"{name}query"), check_id(id, f"{name}id")
+    return Feedback(question, identifier, good, _moment(at, f"{name}at") or datetime.now(UTC))
+
+
+def feedback(item: Any, name: str = "feedback") -> Feedback:
+    """Feedback from an export's line, or from anyone's mapping."""
+    if isinstance(item, Feedback):
+        item = {field.name: getattr(item, field.name) for field in fields(Feedback)}
+    if not isinstance(item, Mapping):
+        raise InputError(f"{name}: {type(item).__name__} is not a mapping or a Feedback")
+    known = [field.name for field in fields(Feedback)]
+    if strange := [key for key in item if key not in known]:
+        raise InputError(f"{name}: unknown field {strange[0]!r}; known: {', '.join(known)}")
+    return check_feedback(item.get("query"), item.get("id"), item.get("good"), item.get("at"), f"{name}: ")
 
 
 def vector_bytes(value: Any, dim: int, name: str) -> Vector:

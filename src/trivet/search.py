@@ -17,6 +17,7 @@ from trivet import intake
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import epoch, parse_filter
 from trivet.fusion import fuse
+from trivet.intake import MAX_QUERY
 from trivet.legs.dense import Dense
 from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
@@ -41,7 +42,6 @@ from trivet.types import (
 if TYPE_CHECKING:
     from trivet.types import Vector
 
-MAX_QUERY = 10_000  # characters; a question longer than this is a document
 # Waking a thread and being woken by it costs a query about 1 ms. A leg that has answered quickly this many times, and
 # whose index has nothing to catch up on, is asked in the caller's thread while the others work, until it is slow.
 QUICK_MS, TRUSTED_AFTER = 20.0, 8

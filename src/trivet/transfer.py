@@ -1,7 +1,7 @@
 """How does a collection leave the store and come back?
 
-JSONL: a header line, then one line a document (with its links, and its vectors when asked for). A plain JSONL file of
-documents, made by anyone, is read too.
+JSONL: a header line, then one line a document (with its links, and its vectors when asked for), then one line a
+feedback. A plain JSONL file of documents, made by anyone, is read too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trivet import intake
 from trivet.errors import InputError, StoreError
 from trivet.profile import Profile
-from trivet.types import Added, Document
+from trivet.types import Added, Document, Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
@@ -27,11 +28,11 @@ FORMAT = 1
 Progress = Callable[[int, int], None]
 
 
-def plain(document: Document) -> dict[str, Any]:
-    """A document as JSON-ready data; times in ISO 8601."""
+def plain(record: Document | Feedback) -> dict[str, Any]:
+    """A document or a feedback as JSON-ready data; times in ISO 8601."""
     found: dict[str, Any] = {}
-    for name in Document.__dataclass_fields__:
-        value = getattr(document, name)
+    for name in type(record).__dataclass_fields__:
+        value = getattr(record, name)
         if value is not None:
             found[name] = value.isoformat() if isinstance(value, datetime) else value
     return found
@@ -45,7 +46,7 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
         "trivet": FORMAT,
         "collection": shelf.name,
         "config": shelf.config,
-        "settings": json.loads(state.settings),
+        "settings": _settings(state.settings, shelf.name),
     }
     header["model"] = model.id if model else None
     header["documents"] = state.documents
@@ -62,6 +63,16 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
             for data in shelf.sole_vectors(model.mid, list(dids.values())).values():
                 line["vector"] = base64.b64encode(data).decode()
         yield json.dumps(line, ensure_ascii=False)
+    for given in shelf.feedbacks():
+        yield json.dumps({"feedback": plain(given)}, ensure_ascii=False)
+
+
+def _settings(stored: str, name: str) -> Any:
+    try:
+        return json.loads(stored)
+    except ValueError as error:  # bytes that are not the ones that were written; the documents can still be saved
+        mend = "`trivet settings --profile default` (update_settings) sets them anew"
+        raise StoreError(f"store: the settings of collection {name!r} are damaged ({error}); {mend}") from error
 
 
 def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None) -> int:
@@ -75,6 +86,8 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
         with draft.open("w", encoding="utf-8") as out:
             for line in lines(shelf, vectors):
                 out.write(line + "\n")
+                if line.startswith('{"feedback": '):  # documents are what is counted
+                    continue
                 count += 1
                 if progress and count % 200 == 0:
                     progress(count, total)
@@ -106,9 +119,9 @@ def _check_target(shelf: Shelf, target: Path) -> None:
 
 
 def read(source: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The documents of a JSONL file, each with its line; a broken line is named by its number."""
+    """The documents and the feedback of a JSONL file, each with its line; a broken line is named by its number."""
     try:
-        with source.open(encoding="utf-8") as file:
+        with source.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
@@ -126,6 +139,8 @@ def parse_line(line: str, name: str) -> dict[str, Any]:
         item = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"{name}: not JSON ({error.msg} at column {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list in a list in a list…
+        raise InputError(f"{name}: cannot be read ({error})") from None
     if not isinstance(item, dict):
         raise InputError(f"{name}: expected an object, got {type(item).__name__}")
     if isinstance(item.get("vector"), str):
@@ -141,7 +156,7 @@ def parse_line(line: str, name: str) -> dict[str, Any]:
 def header(source: Path) -> dict[str, Any]:
     """The header of an export, or nothing for plain JSONL."""
     try:
-        with source.open(encoding="utf-8") as file:
+        with source.open(encoding="utf-8-sig") as file:
             first = file.readline()
     except UnicodeDecodeError:  # told by ``read``, with its place
         return {}
@@ -157,6 +172,17 @@ def is_header(item: dict[str, Any]) -> bool:
     return "trivet" in item and "text" not in item
 
 
+def is_feedback(item: dict[str, Any]) -> bool:
+    return "feedback" in item and "text" not in item
+
+
+def feedback_of(item: dict[str, Any]) -> Feedback:
+    """The line's feedback; a second key beside it is nothing we wrote."""
+    if strange := [key for key in item if key != "feedback"]:
+        raise InputError(f"feedback: unknown field {strange[0]!r} beside it; a line holds one feedback or one document")
+    return intake.feedback(item["feedback"])
+
+
 def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
     """Settings come along into a collection that is still empty; vectors only when the model is the same."""
     try:
@@ -166,19 +192,25 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
     if "settings" in head and not engine.stats().documents:
         engine.update_settings(Profile.from_json(json.dumps(head["settings"])))
     line = 0
+    judged: list[Feedback] = []
     keep_vectors = bool(head) and head.get("model") == engine.stats().model
 
     def documents() -> Iterator[dict[str, Any]]:
         nonlocal line
         for number, item in read(source):
             line = number
+            if is_feedback(item):
+                judged.append(feedback_of(item))
+                continue
             if not keep_vectors and head:
                 item.pop("vector", None)
             yield item
 
     try:
-        return engine.add(documents(), progress=progress)
+        added = engine.add(documents(), progress=progress)
     except InputError as error:
         if str(error).startswith(("import:", source.name)):
             raise
         raise InputError(f"{source.name} line {line}: {error}") from error
+    engine.restore_feedback(judged)
+    return added

@@ -61,6 +61,16 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """Was this document a good answer to this question? One verdict a question and document: the latest."""
+
+    query: str
+    id: str
+    good: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What is asked, under which filter, and when. No limit in it: that is the profile's."""
 

@@ -24,6 +24,7 @@ WITHOUT_STORE = {
     "delete": ["x"],
     "link": ["x", "y"],
     "settings": [],
+    "feedback": ["x", "y"],
     "stats": [],
     "reembed": [],
     "rebuild": [],
@@ -32,7 +33,7 @@ WITHOUT_STORE = {
 
 
 def test_the_commands(cli) -> None:
-    expected = "add import search get delete link settings stats doctor reembed rebuild export profiles"
+    expected = "add import search get delete link settings feedback stats doctor reembed rebuild export profiles"
     assert sorted(NAMES) == sorted(expected.split())
     assert set(WITHOUT_STORE) | {"add", "import", "profiles", "doctor"} == set(NAMES)
     out = cli("--help").out

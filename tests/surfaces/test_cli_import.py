@@ -213,3 +213,16 @@ def test_headings(text: str, title: str) -> None:
 def test_a_utf16_file_says_so() -> None:
     assert files.decoded("héllo".encode("utf-16")) == "héllo"
     assert files.decoded("\ufeffhéllo".encode()) == "héllo"
+
+
+def test_a_header_without_settings_is_one_and_a_wrong_one_is_named(cli, clean_place: Path) -> None:
+    write(clean_place, {"data.jsonl": '{"trivet": 1}\n{"text": "x"}\n'})
+    assert cli("import", "data.jsonl").code == 0
+    for header, told in (
+        ('{"trivet": 2}', "export format 2"),
+        ('{"trivet": 1, "settings": 3}', "settings: int is not"),
+    ):
+        write(clean_place, {"data.jsonl": header + '\n{"text": "x"}\n'})
+        ran = cli("import", "data.jsonl")
+        assert ran.code == 2
+        assert f"data.jsonl line 1: {told}" in ran.err

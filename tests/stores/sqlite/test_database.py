@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -210,6 +211,20 @@ def test_every_sqlite_error_is_explained(database: Database) -> None:
     with pytest.raises(StoreError, match=r"memory\.db.*no such table: nowhere") as caught, database.explained():
         database.read().execute("SELECT * FROM nowhere")
     assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+
+
+def test_a_damaged_schema_is_told_though_sqlite_quotes_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        sql = (
+            "UPDATE sqlite_master SET name = CAST(x'b5ff' AS TEXT), sql = 'CREATE INDEX of' WHERE name = 'links_target'"
+        )
+        connection.execute(sql)
+        connection.commit()
+    with pytest.raises(StoreError, match=r"memory\.db.*the file is damaged"):
+        Database(path)
 
 
 def test_the_file_vanishes_while_open(tmp_path: Path) -> None:

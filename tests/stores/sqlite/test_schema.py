@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,7 +17,18 @@ from trivet.stores.sqlite import database as database_module
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
 
-TABLES = {"counters", "collections", "models", "documents", "passages", "removed", "vectors", "fields", "links"}
+TABLES = {
+    "counters",
+    "collections",
+    "models",
+    "documents",
+    "passages",
+    "removed",
+    "vectors",
+    "fields",
+    "links",
+    "feedback",
+}
 
 
 def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -98,6 +110,64 @@ def test_migrations_are_applied_once_each_from_where_the_file_stands(
         Database(path).close()
         assert rows(path, "SELECT x FROM later") == [(1,), (2,)]
         assert rows(path, "PRAGMA user_version") == [(len(later),)]
+
+
+@pytest.fixture
+def first_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store as the trivet before feedback left it, with something in it."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
+        with trivet.open(folder / "memory.db", embedder="hashing:32") as engine:
+            engine.add([{"id": "a", "text": "a red fox", "links": ["b"]}, {"id": "b", "text": "a heron"}])
+            engine.update_settings(k=3)
+            engine.wait(timeout=60)
+            engine.search("fox")
+    assert rows(folder / "memory.db", "PRAGMA user_version") == [(1,)]
+    assert rows(folder / "memory.db", "SELECT name FROM sqlite_master WHERE name = 'feedback'") == []
+    return folder / "memory.db"
+
+
+def test_a_store_from_before_feedback_is_upgraded_and_loses_nothing(first_schema: Path) -> None:
+    with trivet.open(first_schema) as engine:
+        assert engine.feedbacks() == []
+        assert [document.id for document in engine.documents()] == ["a", "b"]
+        assert (engine.settings.k, len(engine.links()), engine.stats().embedded) == (3, 1, 2)
+        assert engine.search("fox")[0].id == "a"
+        assert engine.verify().ok
+        given = engine.feedback("which bird", "b")
+    assert rows(first_schema, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    with trivet.open(first_schema) as engine:
+        assert engine.feedbacks() == [given]
+
+
+def test_who_has_an_older_store_open_goes_on_while_another_upgrades_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
+    with trivet.open(tmp_path / "memory.db", embedder="none") as before:
+        before.add("a red fox", id="a")
+        monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS)
+        with trivet.open(tmp_path / "memory.db") as after:
+            after.feedback("which animal", "a")
+            before.add("a heron", id="b")
+            assert [hit.id for hit in before.search("heron")] == ["b"]
+            assert after.get("b") is not None
+            assert len(after.feedbacks()) == 1
+
+
+def test_an_older_store_that_cannot_be_written_says_how_it_is_upgraded(
+    first_schema: Path, sealed: Callable[[Path], Path]
+) -> None:
+    place = sealed(first_schema.parent)
+    with pytest.raises(StoreError, match=r"has schema 1, this trivet needs 2; open it once where it can be written"):
+        trivet.open(place / "memory.db")
+    trivet.open(first_schema).close()
+    with trivet.open(place / "memory.db") as engine:
+        assert engine.feedbacks() == []
+        with pytest.raises(StoreError, match="read-only; nothing was written"):
+            engine.feedback("which animal", "a")
 
 
 def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(

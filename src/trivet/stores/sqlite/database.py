@@ -178,6 +178,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise StoreError(_explanation(self.path, error)) from error
+        except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damaged bytes
+            raise StoreError(_explanation(self.path, sqlite3.DatabaseError("malformed schema"))) from error
         finally:
             with self._idle:
                 self._busy -= 1

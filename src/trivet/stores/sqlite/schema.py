@@ -101,7 +101,19 @@ CREATE TABLE links (
 CREATE INDEX links_target ON links (cid, target);
 """
 
-MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES,)
+M002_FEEDBACK = """
+CREATE TABLE feedback (
+    seq INTEGER PRIMARY KEY,        -- tells apart what was said in the same moment; no projection reads it
+    cid INTEGER NOT NULL,
+    query TEXT NOT NULL,
+    id TEXT NOT NULL,               -- no did: what is said of a document outlives it and holds when it comes back
+    good INTEGER NOT NULL,          -- 1 a good answer, 0 a bad one
+    at REAL NOT NULL,
+    UNIQUE (cid, query, id)
+);
+"""
+
+MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK)
 
 
 def statements(script: str) -> list[str]:

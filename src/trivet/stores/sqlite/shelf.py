@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from trivet.analysis import Analyzer
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
 from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
-from trivet.stores.sqlite import records
+from trivet.stores.sqlite import feedback, records
 from trivet.stores.sqlite.filter_sql import compile_filter
-from trivet.types import Document, Link
+from trivet.types import Document, Feedback, Link
 
 if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
@@ -190,6 +190,37 @@ class Shelf:
             sql = f"{sql} AND source = ? UNION {sql} AND target = ?"
             values = (self.cid, identifier, self.cid, identifier)
         return [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
+
+    @contextlib.contextmanager
+    def _judging(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction that is no news: projections hold nothing of feedback, so the version stays as it is and
+        the next search has nothing to catch up on."""
+        with self._database.write() as connection:
+            if connection.execute("SELECT 1 FROM collections WHERE cid = ?", (self.cid,)).fetchone() is None:
+                raise NotFoundError(f"collection: {self.name!r} was dropped")
+            yield connection
+
+    def judge(self, given: Feedback) -> None:
+        """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
+        with self._judging() as connection:
+            sql = "SELECT 1 FROM documents WHERE cid = ? AND id = ?"
+            if connection.execute(sql, (self.cid, given.id)).fetchone() is None:
+                told = f"there is no document {given.id!r} in collection {self.name!r}"
+                raise NotFoundError(f"feedback: {told}; name it by the id that search shows (hit.id)")
+            feedback.record(connection, self.cid, given)
+
+    def restore_feedback(self, given: Sequence[Feedback]) -> int:
+        with self._judging() as connection:
+            return feedback.restore(connection, self.cid, given)
+
+    def forget_feedback(self, query: str | None, identifier: str | None) -> int:
+        with self._judging() as connection:
+            return feedback.forget(connection, self.cid, query, identifier)
+
+    def feedbacks(self) -> list[Feedback]:
+        self.state()  # refuses a collection that was dropped
+        with self._database.explained():
+            return feedback.read(self._database.read(), self.cid)
 
     def dids(self, ids: Sequence[str]) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -74,7 +74,7 @@ class SqliteStore:
         cid = found[0]
         with self.database.write() as connection:
             connection.execute("DELETE FROM vectors WHERE mid IN (SELECT mid FROM models WHERE cid = ?)", (cid,))
-            for table in ("models", "fields", "links", "removed", "passages", "documents", "collections"):
+            for table in ("models", "fields", "links", "feedback", "removed", "passages", "documents", "collections"):
                 connection.execute(f"DELETE FROM {table} WHERE cid = ?", (cid,))
         shutil.rmtree(self.index_folder / f"c{cid}", ignore_errors=True)
 

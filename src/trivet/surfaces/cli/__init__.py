@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from trivet._version import __version__
-from trivet.surfaces.cli import care, doctor, documents, failures, importing, searching, tuning
+from trivet.surfaces.cli import care, doctor, documents, failures, importing, judging, searching, tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,12 @@ COMMANDS = (
         "trivet settings --profile memories",
     )),
     Command("profiles", tuning.profiles, "Tune", ("trivet profiles", "trivet profiles memories > mine.toml")),
+    Command("feedback", judging.feedback, "Tune", (
+        'trivet feedback "why did the alarms stay silent" incident-12',
+        'trivet feedback "why did the alarms stay silent" minutes-3 --bad',
+        "trivet feedback --list --json",
+        'trivet feedback --forget "why did the alarms stay silent" minutes-3',
+    )),
     Command("stats", care.stats, "Look after", ("trivet stats --json",)),
     Command("doctor", doctor.doctor, "Look after", ("trivet doctor --store memory.db",)),
     Command("reembed", care.reembed, "Look after", (

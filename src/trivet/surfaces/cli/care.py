@@ -122,7 +122,7 @@ def export(
     collection: options.Collection = options.DEFAULT_COLLECTION,
     json: options.Json = False,
 ) -> None:
-    """Write the collection as JSONL: its settings, then a document a line. `trivet import` reads it back."""
+    """Write the collection as JSONL: its settings, a document a line, then the feedback. `trivet import` reads it."""
     with opening.existing(store, collection) as engine:
         if target == "-":
             for line in engine.lines(vectors):

@@ -159,6 +159,8 @@ def _show(tally: Tally, engine: Engine) -> None:
     told = {"added": tally.added, "updated": tally.updated, "unchanged": tally.unchanged, "skipped": len(tally.skipped)}
     if tally.repeated:
         told["given twice"] = tally.repeated
+    if tally.feedback:
+        told["feedback"] = tally.feedback
     if tally.broken:
         told["broken"] = len(tally.broken)
     print(" · ".join(f"{count:,} {name}" for name, count in told.items()) + f"  →  {engine.path} ({engine.name})")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import InputError
 from trivet.profile import Profile
 from trivet.surfaces.cli import files, lines
+from trivet.types import Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
@@ -31,6 +32,7 @@ class Tally:
     updated: int = 0
     unchanged: int = 0
     repeated: int = 0  # ids that came twice: the later one won
+    feedback: int = 0  # verdicts that were news
     skipped: list[files.Skipped] = field(default_factory=list)
     broken: list[lines.Broken] = field(default_factory=list)
 
@@ -50,6 +52,7 @@ class Intake:
         self._engine, self._done = engine, done
         self._piece: list[tuple[str, bool, dict[str, Any]]] = []  # place, is it a line, document
         self._characters = 0
+        self._judged: list[Feedback] = []
         self._sources: dict[str, Path] = {}
         self.tally = Tally()
 
@@ -69,13 +72,15 @@ class Intake:
             else:
                 self._put(file.id, False, found)
 
-    def take_lines(self, parsed: Iterator[lines.Header | lines.Line | lines.Broken]) -> None:
+    def take_lines(self, parsed: Iterator[lines.Parsed]) -> None:
         keeps_vectors = True
         for item in parsed:
             if isinstance(item, lines.Broken):
                 self.tally.broken.append(item)
             elif isinstance(item, lines.Header):
                 keeps_vectors = self._begin_export(item)
+            elif isinstance(item, lines.Judged):
+                self._judged.append(item.feedback)
             else:
                 if not keeps_vectors:
                     item.document.pop("vector", None)
@@ -85,6 +90,8 @@ class Intake:
         self._put("stdin", True, document)
 
     def flush(self) -> None:
+        judged, self._judged = self._judged, []
+        self.tally.feedback += self._engine.restore_feedback(judged)
         piece, self._piece, self._characters = self._piece, [], 0
         if not piece:
             return
@@ -99,7 +106,7 @@ class Intake:
         """Settings come along into a collection that is still empty, vectors only where the model is the same."""
         self.flush()
         stats = self._engine.stats()
-        if not stats.documents:
+        if header.settings is not None and not stats.documents:
             try:
                 self._engine.update_settings(Profile.from_dict(header.settings))
             except InputError as error:

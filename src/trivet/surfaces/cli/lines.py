@@ -1,4 +1,4 @@
-"""What documents does a JSONL file hold?
+"""What documents, and what feedback, does a JSONL file hold?
 
 Our own export or anyone's lines. A broken line is a value with its place, not an exception: the lines around it are
 still good.
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trivet.errors import InputError
-from trivet.transfer import FORMAT, parse_line
+from trivet.transfer import FORMAT, feedback_of, is_feedback, is_header, parse_line
+from trivet.types import Feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Header:
     """The first line of an export."""
 
     place: str
-    settings: dict[str, Any]
+    settings: dict[str, Any] | None
     model: str | None
     documents: int
 
@@ -42,32 +43,44 @@ class Line:
     document: dict[str, Any]
 
 
-def parsed(raw: Iterable[bytes], name: str) -> Iterator[Header | Line | Broken]:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A line that says how good an answer was."""
+
+    feedback: Feedback
+
+
+Parsed = Header | Line | Judged | Broken
+
+
+def parsed(raw: Iterable[bytes], name: str) -> Iterator[Parsed]:
     for number, content in enumerate(raw, start=1):
         place = f"{name} line {number}"
         try:
             text = content.decode("utf-8-sig" if number == 1 else "utf-8")
             if not text.strip():
                 continue
-            item = parse_line(text, place)
+            part = _part(parse_line(text, place), place)
         except InputError as error:
             yield Broken(place, str(error).removeprefix(f"{place}: "))
         except UnicodeDecodeError as error:
             yield Broken(place, f"not UTF-8 ({error.reason} at byte {error.start})")
-        except (ValueError, RecursionError) as error:
-            yield Broken(place, f"not a document ({error})")
         else:
-            yield _header(item, place) if _is_header(item) else Line(place, item)
+            yield part
 
 
-def _is_header(item: dict[str, Any]) -> bool:
-    return "trivet" in item and "text" not in item
+def _part(item: dict[str, Any], place: str) -> Parsed:
+    if is_header(item):
+        return _header(item, place)
+    return Judged(feedback_of(item)) if is_feedback(item) else Line(place, item)
 
 
 def _header(item: dict[str, Any], place: str) -> Header | Broken:
     settings, model, count = item.get("settings"), item.get("model"), item.get("documents")
-    if item["trivet"] != FORMAT or not isinstance(settings, dict):
+    if item["trivet"] != FORMAT:
         return Broken(place, f"export format {item['trivet']!r}; this trivet reads {FORMAT}")
+    if "settings" in item and not isinstance(settings, dict):
+        return Broken(place, f"settings: {type(settings).__name__} is not an object")
     return Header(place, settings, model if isinstance(model, str) else None, count if isinstance(count, int) else 0)
 
 

@@ -1,0 +1,45 @@
+"""Which ranking is better, on your own data?
+
+>>> from trivet.evaluate import Lab, compare, evaluate, load
+>>> with Lab.fill(load("demo")) as lab:
+...     print(evaluate(lab, trivet.PROFILES["default"]).mean("nDCG@10"))
+"""
+
+from __future__ import annotations
+
+from trivet.evaluate.comparison import Comparison, compare
+from trivet.evaluate.dataset import Dataset, Topic, load, splits
+from trivet.evaluate.evaluation import Evaluation, evaluate, judge, read_evaluation
+from trivet.evaluate.gates import Verdict, gate
+from trivet.evaluate.lab import Lab
+from trivet.evaluate.measures import MEASURES, score
+from trivet.evaluate.run import Answer, Run, read_run
+from trivet.evaluate.significance import Paired, paired
+from trivet.evaluate.sweeps import Headroom, Sweep, headroom, sweep
+
+__all__ = [
+    "MEASURES",
+    "Answer",
+    "Comparison",
+    "Dataset",
+    "Evaluation",
+    "Headroom",
+    "Lab",
+    "Paired",
+    "Run",
+    "Sweep",
+    "Topic",
+    "Verdict",
+    "compare",
+    "evaluate",
+    "gate",
+    "headroom",
+    "judge",
+    "load",
+    "paired",
+    "read_evaluation",
+    "read_run",
+    "score",
+    "splits",
+    "sweep",
+]

@@ -1,0 +1,138 @@
+"""What does recall hide?
+
+How much of what is returned is right, what only one leg found, how often something is answered when nothing should be,
+where a threshold would cut, and how long it takes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from trivet.evaluate.dataset import Qrels, Topic
+from trivet.evaluate.run import Answer, Run
+
+NONSENSE = 50  # made-up questions asked of every collection
+THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What would be returned if hits below ``threshold`` relevance were dropped."""
+
+    threshold: float
+    precision: float  # of the hits returned, how many are judged right
+    answered: float  # topics with at least one right hit
+    false_unanswerable: float | None  # unanswerable topics that still get a hit
+    false_nonsense: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    topics: int
+    unanswered: int  # judged topics without any hit
+    degraded: int  # topics for which some part did not answer
+    returned: float  # hits a topic, mean
+    precision: float  # of all hits returned, the share judged right
+    right: int  # hits judged right
+    only: Mapping[str, int]  # leg → right hits that no other leg found
+    unanswerable: int  # how many such topics were asked
+    false_unanswerable: float | None  # share of them answered, at the profile's threshold
+    nonsense: int
+    false_nonsense: float | None
+    p50_ms: float
+    p95_ms: float
+    embed_ms: float | None  # median of embedding a question, not part of the above
+    cuts: tuple[Cut, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Findings:
+        return cls(**{**plain, "cuts": tuple(Cut(**cut) for cut in plain["cuts"])})
+
+
+def look(
+    run: Run, qrels: Qrels, unanswerable: Run | None, nonsense: Run | None, embedding_ms: Sequence[float] = ()
+) -> Findings:
+    """What the answers to judged, unanswerable and made-up questions show."""
+    answers = [run.answers.get(topic, Answer(topic)) for topic in qrels]
+    returned = sum(len(answer.ids) for answer in answers)
+    right = 0
+    only: dict[str, int] = {}
+    for answer in answers:
+        for at, id in enumerate(answer.ids):
+            if qrels[answer.topic].get(id, 0) <= 0:
+                continue
+            right += 1
+            if at < len(answer.legs) and len(answer.legs[at]) == 1:
+                only[answer.legs[at][0]] = only.get(answer.legs[at][0], 0) + 1
+    times = sorted(answer.ms for answer in answers)
+    return Findings(
+        topics=len(answers),
+        unanswered=sum(not answer.ids for answer in answers),
+        degraded=sum(bool(answer.degraded) for answer in answers),
+        returned=returned / len(answers),
+        precision=right / returned if returned else 0.0,
+        right=right,
+        only=dict(sorted(only.items())),
+        unanswerable=len(unanswerable.answers) if unanswerable else 0,
+        false_unanswerable=_answered(unanswerable, 0.0),
+        nonsense=len(nonsense.answers) if nonsense else 0,
+        false_nonsense=_answered(nonsense, 0.0),
+        p50_ms=percentile(times, 0.5),
+        p95_ms=percentile(times, 0.95),
+        embed_ms=percentile(sorted(embedding_ms), 0.5) if embedding_ms else None,
+        cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS),
+    )
+
+
+def _cut(
+    answers: Sequence[Answer], qrels: Qrels, unanswerable: Run | None, nonsense: Run | None, threshold: float
+) -> Cut:
+    returned = right = answered = 0
+    for answer in answers:
+        kept = [id for id, value in zip(answer.ids, answer.relevances, strict=False) if value >= threshold]
+        found = sum(qrels[answer.topic].get(id, 0) > 0 for id in kept)
+        returned, right, answered = returned + len(kept), right + found, answered + bool(found)
+    return Cut(
+        threshold,
+        right / returned if returned else 0.0,
+        answered / len(answers),
+        _answered(unanswerable, threshold),
+        _answered(nonsense, threshold),
+    )
+
+
+def _answered(run: Run | None, threshold: float) -> float | None:
+    """The share of these topics with a hit of that relevance; None where there are no such topics."""
+    if run is None or not run.answers:
+        return None
+    return sum(any(value >= threshold for value in answer.relevances) for answer in run.answers.values()) / len(
+        run.answers
+    )
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value below which that share of the sorted values lies."""
+    if not ordered:
+        return 0.0
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def nonsense(topics: Sequence[Topic], count: int = NONSENSE, seed: int = 0) -> tuple[Topic, ...]:
+    """Questions in words that no language has, each asked in the scope of a real one."""
+    random_ = random.Random(seed)  # the same questions for everyone
+    made = []
+    for number in range(count):
+        words = ["".join(_syllable(random_) for _ in range(random_.randint(2, 4))) for _ in range(4)]
+        where = topics[number % len(topics)].where if topics else None
+        made.append(Topic(f"nonsense-{number}", f"{' '.join(words)}?", "nonsense", where))
+    return tuple(made)
+
+
+def _syllable(random_: random.Random) -> str:
+    return random_.choice("bdfgjklmnprstvwzxq") + random_.choice(["a", "e", "i", "o", "u", "oo", "yx", "uz"])

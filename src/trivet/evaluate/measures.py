@@ -1,0 +1,90 @@
+"""How good is an answer?
+
+A measure is named and computed by ``ir-measures`` (``nDCG@10``, ``R@5``, ``Success@1``, ``RR@10``, ``AP@10``,
+``Judged@10``, …), so that any paper's figure can be asked for by its own name. One is ours: ``RecallAll@k``, 1 when
+every right document is among the best k. Every judged topic has a value, 0 where nothing was answered: a system that
+keeps silent must not gain by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from trivet.errors import InputError, MissingExtraError
+from trivet.evaluate.dataset import Qrels
+from trivet.evaluate.run import Run
+
+MEASURES = ("nDCG@10", "R@5", "R@10", "Success@1", "Success@5", "RecallAll@5", "RR@10", "AP@10", "Judged@10")
+MAIN = "nDCG@10"
+ALIASES = {"MRR": "RR", "MAP": "AP", "Recall": "R", "Hit": "Success", "Precision": "P"}
+Scores = dict[str, dict[str, float]]  # measure → topic → value
+
+_SHAPE = re.compile(r"([A-Za-z_]+)(.*)")
+
+
+def canonical(name: str) -> str:
+    """The name a measure is reported under; an unknown one is refused."""
+    shape = _SHAPE.fullmatch(name.strip())
+    if shape is None:
+        raise InputError(f"measure: {name!r} is not a measure; write one such as nDCG@10, R@5 or Success@1")
+    known = {alias.lower(): real for alias, real in ALIASES.items()}
+    name = known.get(shape[1].lower(), shape[1]) + shape[2]
+    if (ours := _ours(name)) is not None:
+        return f"RecallAll@{ours}"
+    ir = _ir_measures()
+    try:
+        return str(ir.parse_measure(name))
+    except Exception:
+        raise InputError(
+            f"measure: {name!r} is unknown; write one such as {', '.join(MEASURES)} (any name ir-measures knows)"
+        ) from None
+
+
+def score(run: Run, qrels: Qrels, measures: Sequence[str] = MEASURES) -> Scores:
+    """Each measure's value for every judged topic."""
+    names = list(dict.fromkeys(canonical(name) for name in measures))
+    found: Scores = {name: dict.fromkeys(qrels, 0.0) for name in names}
+    ir = _ir_measures()
+    theirs = [ir.parse_measure(name) for name in names if _ours(name) is None]
+    if theirs:
+        judged = {topic: dict(grades) for topic, grades in qrels.items()}
+        asked = {topic: scores for topic, scores in run.scores().items() if topic in judged}
+        for value in ir.iter_calc(theirs, judged, asked):
+            found[str(value.measure)][value.query_id] = float(value.value)
+    for name in names:
+        if (k := _ours(name)) is not None:
+            found[name] = {topic: _recall_all(run, topic, grades, k) for topic, grades in qrels.items()}
+    return found
+
+
+def mean(values: Mapping[str, float]) -> float:
+    return sum(values.values()) / len(values) if values else 0.0
+
+
+def by_stratum(values: Mapping[str, float], strata: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """Stratum → topic → value."""
+    found: dict[str, dict[str, float]] = {}
+    for topic, value in values.items():
+        found.setdefault(strata[topic], {})[topic] = value
+    return found
+
+
+def _recall_all(run: Run, topic: str, grades: Mapping[str, int], k: int) -> float:
+    answer = run.answers.get(topic)
+    right = {document for document, grade in grades.items() if grade > 0}
+    return float(answer is not None and right <= set(answer.ids[:k]))
+
+
+def _ours(name: str) -> int | None:
+    found = re.fullmatch(r"recallall@([1-9][0-9]*)", name, re.IGNORECASE)
+    return int(found[1]) if found else None
+
+
+def _ir_measures() -> Any:
+    try:
+        return import_module("ir_measures")
+    except ImportError:
+        raise MissingExtraError("measures need ir-measures: pip install 'trivet[eval]'") from None
