@@ -71,7 +71,7 @@ def test_documented_toml_is_a_profile() -> None:
 def test_documented_defaults_are_the_defaults() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", SETTINGS, flags=re.MULTILINE))
     default = PROFILES["default"]
-    for name in ("k", "fusion", "normalize", "rrf_k", "pool", "match", "min_relevance"):
+    for name in ("k", "weighing", "fusion", "normalize", "rrf_k", "pool", "match", "min_relevance"):
         shown = rows[name].strip().strip('`"')
         assert str(getattr(default, name)).removesuffix(".0") == shown, name
 

@@ -759,3 +759,53 @@ class TestInTheCallersThread:
         results = opposed.search("apple", dense_timeout=10)
         assert [(item.part, item.reason) for item in results.degraded] == [("dense", "no answer within 10 ms")]
         assert all(part.leg == "lexical" for hit in results for part in hit.contributions)
+
+
+class TestWeighing:
+    def test_the_question_moves_the_balance_and_the_trace_tells(self, open_store: Any) -> None:
+        with open_store(embedder="builtin") as memory:
+            memory.add([{"id": f"n{at}", "text": text} for at, text in enumerate(NOTES_TO_WEIGH)])
+            found = memory.search("where is the kettle?", profile="default")
+            fusion = next(stage.detail for stage in found.trace if stage.name == "fusion")
+            assert fusion.startswith("convex, weighed by query: lexical 0.")
+            used = {item.leg: item.weight for hit in found for item in hit.contributions}
+            assert sum(used.values()) == pytest.approx(1.0)
+            assert used["lexical"] != 0.5
+            other = memory.search("kettle", profile="default")
+            assert {item.leg: item.weight for hit in other for item in hit.contributions} != used
+
+    @pytest.mark.parametrize(
+        "given",
+        [{"alpha": 0.3}, {"weights": {"dense": 0.3, "lexical": 0.7}}, {"lexical_weight": 0.7, "dense_weight": 0.3}],
+    )
+    def test_weights_given_by_hand_are_meant_as_given(self, open_store: Any, given: dict[str, Any]) -> None:
+        with open_store(embedder="builtin") as memory:
+            memory.add([{"id": f"n{at}", "text": text} for at, text in enumerate(NOTES_TO_WEIGH)])
+            found = memory.search("where is the kettle?", profile="default", **given)
+            used = {item.leg: item.weight for hit in found for item in hit.contributions}
+            assert used["dense"] == 0.3
+
+    def test_unless_it_is_asked_for_as_well(self) -> None:
+        chosen = trivet.PROFILES["default"].with_changes({"alpha": 0.3, "weighing": "query"})
+        assert (chosen.weighing, chosen.weights["dense"]) == ("query", 0.3)
+
+    def test_a_script_the_model_does_not_read_is_answered_by_words(self, open_store: Any) -> None:
+        with open_store(embedder="builtin") as memory:
+            memory.add(
+                [{"id": "zh", "text": "金融科技精英论坛在深圳举行。"}, {"id": "en", "text": "the forum in Shenzhen"}]
+            )
+            found = memory.search("金融科技论坛")
+            assert [hit.id for hit in found] == ["zh"]
+            assert [item.part for item in found.degraded] == ["dense"]
+            assert "does not read" in found.degraded[0].reason
+            alone = memory.search("金融科技论坛", alpha=1)  # nobody else is there to answer
+            assert not alone.degraded and len(alone) == 2
+
+
+NOTES_TO_WEIGH = [
+    "The kettle is on the shelf beside the stove.",
+    "Tea is made with water just off the boil.",
+    "The van needs new tyres before winter.",
+    "Where the keys are: on the hook behind the door.",
+    "The greenhouse heater broke in March.",
+]

@@ -147,7 +147,7 @@ class TestIdentity:
         assert len({profile.identity.split("#")[1] for profile in PROFILES.values()}) == len(PROFILES)
         assert str(PROFILES["memories"]).startswith(PROFILES["memories"].identity)
         assert "rrf k=60 lexical=1@50 dense=1@50 → importance k=10" in str(PROFILES["memories"])
-        assert "convex/minmax lexical=0.5@100 dense=0.5@100" in str(PROFILES["default"])
+        assert "convex/zscore lexical=0.5@100 dense=0.5@100 by query" in str(PROFILES["default"])
 
     def test_a_leg_that_is_off_is_not_printed(self) -> None:
         assert "trigram" not in str(PROFILES["default"])

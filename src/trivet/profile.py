@@ -19,6 +19,7 @@ from typing import Any
 from trivet.errors import InputError
 from trivet.fusion import FUSIONS, alpha_weights
 from trivet.fusion.normalize import NORMALIZERS
+from trivet.fusion.weighing import WEIGHINGS
 from trivet.rerank import RERANKERS, build
 
 LEGS = ("lexical", "trigram", "dense")
@@ -48,6 +49,7 @@ class Profile:
     name: str = "default"
     k: int = 10
     weights: Mapping[str, float] = field(default_factory=lambda: {"lexical": 0.5, "trigram": 0.0, "dense": 0.5})
+    weighing: str = "fixed"
     depths: Mapping[str, Depth] = field(default_factory=lambda: dict(_DEPTHS))
     gates: Mapping[str, float] = field(default_factory=dict)
     timeouts: Mapping[str, float] = field(default_factory=lambda: dict(_TIMEOUTS))
@@ -73,6 +75,8 @@ class Profile:
     def __str__(self) -> str:
         legs = " ".join(f"{leg}={w:g}@{self.depths[leg]}" for leg, w in self.weights.items() if w > 0)
         how = f"rrf k={self.rrf_k:g}" if self.fusion == "rrf" else self.fusion
+        if self.weighing != "fixed":
+            legs += f" by {self.weighing}"
         if self.fusion in ("convex", "comb_sum", "comb_mnz"):
             how += f"/{self.normalize}"
         steps = "".join(f" → {step.name}" for step in self.rerankers)
@@ -243,6 +247,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "k": lambda name, value: _whole(name, value, 1, MAX_K),
     "weights": _weights,
+    "weighing": _choice(WEIGHINGS),
     "depths": _per_leg(_depth, _DEPTHS),
     "gates": _per_leg(lambda name, value: _number(name, value, -1e9, 1e9)),
     "timeouts": _per_leg(lambda name, value: _number(name, value, 1.0, 600_000.0), _TIMEOUTS),
@@ -258,7 +263,10 @@ _SUGAR = ("alpha", *(f"{leg}_{what}" for leg in LEGS for what in ("weight", "dep
 
 
 def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``alpha`` is two weights; ``dense_weight=2`` is ``weights={"dense": 2}``, likewise depth, gate and timeout."""
+    """``alpha`` is two weights; ``dense_weight=2`` is ``weights={"dense": 2}``, likewise depth, gate and timeout.
+
+    Weights given by hand are meant as given: they are not shifted by the question, unless that is asked for too.
+    """
     plain: dict[str, Any] = {}
     for name, value in changes.items():
         leg, _, what = name.partition("_")
@@ -270,6 +278,8 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
             plain[name] = {**plain.get(name, {}), **value}
         else:
             plain[name] = value
+    if "weights" in plain:
+        plain.setdefault("weighing", "fixed")
     return plain
 
 
@@ -290,8 +300,8 @@ def _toml(value: Any) -> str:
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        # FACTS §5: BM25 + granite, min-max at alpha 0.5 beat RRF k=60 on SciFact (.744/.723) and LoCoMo (.453/.421).
-        Profile(name="default", rerankers=(Step("dedup"),)),
+        # Chosen by mean rank over the public sets, each left out in turn: docs/RESULTS.md, ADR 10.
+        Profile(name="default", normalize="zscore", weighing="query", rerankers=(Step("dedup"),)),
         # Seed 000: episodes. Words are off until keyword weight is raised; they look 2 × k deep.
         Profile(
             name="episodes",

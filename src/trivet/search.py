@@ -17,8 +17,9 @@ from trivet import intake
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import epoch, parse_filter
 from trivet.fusion import fuse
+from trivet.fusion.weighing import WEIGHINGS
 from trivet.intake import MAX_QUERY
-from trivet.legs.dense import Dense
+from trivet.legs.dense import Dense, reads
 from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
@@ -111,13 +112,14 @@ class Search:
         started = time.perf_counter()
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides)
         fusing = time.perf_counter()
-        answers.pool = self._fuse(answers, chosen)
+        weights = WEIGHINGS[chosen.weighing](asked.query.text, answers.rankings, chosen.weights)
+        answers.pool = self._fuse(answers, chosen, weights)
         fetching = time.perf_counter()
         hits, reranked = self._page(answers, _offset(offset), asked.query, chosen)
         ended = time.perf_counter()
         trace = (
             *answers.stages,
-            Stage("fusion", (fetching - fusing) * 1000, chosen.fusion),
+            Stage("fusion", (fetching - fusing) * 1000, _told(chosen, weights)),
             Stage("fetch", (ended - fetching) * 1000 - reranked),
             Stage("rerank", reranked, ", ".join(step.name for step in chosen.rerankers)),
             Stage("total", (ended - started) * 1000),
@@ -146,6 +148,10 @@ class Search:
                 if attempt == TRIES:
                     raise
         raise AssertionError("unreachable")
+
+    def rankings(self, query: str, where: Any, profile: Profile, exclude: tuple[str, ...] = ()) -> tuple[Ranking, ...]:
+        """What each leg says, before anything is made of it."""
+        return tuple(self._consult(query, where, profile, exclude, None, None, {})[2].rankings)
 
     def _profile(self, state: State, profile: str | Profile | None, overrides: Mapping[str, Any]) -> Profile:
         if profile is None:
@@ -180,17 +186,16 @@ class Search:
                 )
             given = intake.vector_bytes(vector, state.model.dim, "vector")
         moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
-        legs, missing = self._legs(state, profile, given is not None, bool(text.strip()))
+        legs, missing = self._legs(state, profile, given is not None, text)
         questions = {
             leg.name: Question(text, state.version, scope, given, profile.match, profile.gates.get(leg.name))
             for leg in legs
         }
         return _Asked(Query(text, parsed, moment), legs, questions, state, (*degraded, *missing))
 
-    def _legs(
-        self, state: State, profile: Profile, has_vector: bool, has_text: bool
-    ) -> tuple[list[Leg], list[Degraded]]:
+    def _legs(self, state: State, profile: Profile, has_vector: bool, text: str) -> tuple[list[Leg], list[Degraded]]:
         """The legs with a weight; what should take part and cannot is degraded."""
+        has_text = bool(text.strip())
         legs: list[Leg] = []
         degraded: list[Degraded] = []
         weights, shelf = profile.weights, self._shelf
@@ -203,6 +208,10 @@ class Search:
             if state.model is None or embedder is None:
                 alone = "found by words alone: " if legs else ""
                 degraded.append(Degraded("dense", f"{alone}{self._models.why_none}"))
+            elif legs and not has_vector and not reads(embedder, text):
+                degraded.append(
+                    Degraded("dense", "the model does not read this question's script: found by words alone")
+                )
             elif state.model.spec.startswith("vectors:") and not has_vector:
                 degraded.append(Degraded("dense", "the caller brings the vectors of this collection, and gave none"))
             else:
@@ -255,8 +264,8 @@ class Search:
             raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in failed))
         return _Answers(rankings, stages, degraded)
 
-    def _fuse(self, answers: _Answers, profile: Profile) -> list[Candidate]:
-        return fuse(profile.fusion, answers.rankings, profile.weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
+    def _fuse(self, answers: _Answers, profile: Profile, weights: Mapping[str, float]) -> list[Candidate]:
+        return fuse(profile.fusion, answers.rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
 
     def _page(self, answers: _Answers, offset: int, query: Query, profile: Profile) -> tuple[list[Hit], float]:
         """The hits after ``offset``, and how many milliseconds the rerankers took.
@@ -404,6 +413,14 @@ class _Answers:
             return min(1.0, found / total)
 
         return of
+
+
+def _told(profile: Profile, weights: Mapping[str, float]) -> str:
+    """The fusion's name, and the weights where the question chose them."""
+    if profile.weighing == "fixed":
+        return profile.fusion
+    chosen = " ".join(f"{leg} {weight:.2f}" for leg, weight in weights.items() if weight > 0)
+    return f"{profile.fusion}, weighed by {profile.weighing}: {chosen}"
 
 
 def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from trivet.errors import EmbedderError
-from trivet.legs.dense import Dense
+from trivet.legs.dense import Dense, reads
 from trivet.legs.question import Question
 
 MODEL = SimpleNamespace(mid=3, dim=2)
@@ -88,3 +88,22 @@ def test_a_failure_is_the_engines_to_tell(taught: Any) -> None:
     model.fail = RuntimeError("down")
     with pytest.raises(RuntimeError, match="down"):
         Dense(model, MODEL, Shelf()).rank(Question("cat", 1), 10)
+
+
+class TestReads:
+    def test_a_model_that_says_nothing_is_trusted(self) -> None:
+        assert reads(SimpleNamespace(), "金融科技")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("text", "can"),
+        [
+            ("where is the café?", True),
+            ("金融科技精英论坛的主要内容是什么？", False),
+            ("金融 API timeout error", True),  # most letters are Latin
+            ("wo? 金融科技精英论坛", False),
+            ("1234 ?!", True),  # no letter at all
+            ("Где проходит форум", False),
+        ],
+    )
+    def test_by_the_letters_most_of_it_has(self, text: str, can: bool) -> None:
+        assert reads(SimpleNamespace(scripts=("LATIN",)), text) is can  # type: ignore[arg-type]

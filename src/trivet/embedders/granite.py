@@ -50,6 +50,7 @@ def load(argument: str) -> LocalModel:
         dim=DIM,
         open=partial(open_granite, PLANS[precision]),
         unrelated=UNRELATED,
+        scripts=("LATIN",),  # an English model
     )
 
 

@@ -104,11 +104,13 @@ class LocalModel:
         dim: int,
         open: Callable[[], Opened],
         unrelated: float | None = None,
+        scripts: tuple[str, ...] = (),
         query_prompt: str = "",
         passage_prompt: str = "",
     ) -> None:
         self.spec, self.id, self.dim = spec, id, dim
         self._open, self._unrelated = open, unrelated
+        self.scripts = scripts  # first words of the Unicode names of the letters it was trained on; none: all
         self._query_prompt, self._passage_prompt = query_prompt, passage_prompt
         self._lock = threading.Lock()
         self._opened: tuple[int, Opened] | None = None

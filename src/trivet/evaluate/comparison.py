@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import isclose
 from typing import Any
 
 from trivet.errors import InputError
 from trivet.evaluate.evaluation import Evaluation
 from trivet.evaluate.measures import MAIN, canonical
-from trivet.evaluate.significance import Paired, family, holm, paired
+from trivet.evaluate.significance import ROUNDING, Paired, family, holm, paired
 
 SHOWN = 10  # hits of each ranking beside a topic that moved
 
@@ -107,13 +108,13 @@ def _strata(baseline: Evaluation, challengers: Sequence[Evaluation], measure: st
 def _moved(baseline: Evaluation, other: Evaluation, measure: str, top: int) -> tuple[Moved, ...]:
     before, after = baseline.of(measure), other.of(measure)
     changed = sorted(
-        (topic for topic in before if before[topic] != after[topic]),
+        (topic for topic in before if not isclose(before[topic], after[topic], rel_tol=ROUNDING)),
         key=lambda topic: (-abs(after[topic] - before[topic]), topic),
     )
     return tuple(
         Moved(
             topic,
-            baseline.texts.get(topic, ""),
+            baseline.texts.get(topic) or other.texts.get(topic, ""),  # a result may be stored without
             baseline.strata[topic],
             before[topic],
             after[topic],

@@ -17,6 +17,7 @@ import gzip
 import hashlib
 import json
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,12 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InputError, NotFoundError
-from trivet.filters import Eq, Filter, In, parse_filter
+from trivet.filters import Eq, Filter, In, flatten, parse_filter
+from trivet.intake import check_id
 
 DEMO = "demo"  # the name of the set that ships
 TEST = "test"
 UNANSWERABLE_TYPES = ("abstention", "unanswerable")
 NO_STRATUM = "all"
+MAX_GRADE = 1_000  # trec_eval counts by grade: a grade of a thousand million takes the memory, a larger one is misread
 Qrels = Mapping[str, Mapping[str, int]]
 
 
@@ -81,16 +84,22 @@ class Dataset:
         )
         if not topics:
             raise InputError(f"stratum: nothing of {self.name} is left; it has: {_listed(self.strata)}")
-        return self._of(topics, f"{'+'.join(kept)}-{'-'.join(left_out)}")
+        return self._of(topics)
 
     def sample(self, ids: Iterable[str]) -> Dataset:
         """The same documents, only these topics."""
         wanted = set(ids)
-        return self._of(tuple(topic for topic in self.topics if topic.id in wanted), ",".join(sorted(wanted)))
+        topics = tuple(topic for topic in self.topics if topic.id in wanted)
+        if not topics:
+            raise InputError(f"sample: none of these {len(wanted):,} ids is a topic of {self.identity}")
+        return self._of(topics)
 
-    def _of(self, topics: tuple[Topic, ...], how: str) -> Dataset:
+    def _of(self, topics: tuple[Topic, ...]) -> Dataset:
+        """The same topics have the same identity, however they were chosen."""
+        if len(topics) == len(self.topics):
+            return self
         qrels = {topic.id: self.qrels[topic.id] for topic in topics}
-        return replace(self, topics=topics, qrels=qrels, digest=_digest(self.digest, how))
+        return replace(self, topics=topics, qrels=qrels, digest=_digest(self.digest, *sorted(qrels)))
 
 
 def load(
@@ -126,16 +135,16 @@ class _Folder:
     def __init__(self, path: Path, scoped: bool, drop_unknown: bool) -> None:
         self._path, self._scoped, self._drop_unknown = path, scoped, drop_unknown
         self._notes: list[str] = []
+        self._known: set[str] = set()  # ids of documents
         self._empty: set[str] = set()  # ids of documents without text
+        self._scopes: set[Any] = set()  # a document may be in several
         self._hash = hashlib.sha256(b"" if scoped else b"unscoped")
 
     def load(self, split: str) -> Dataset:
-        if not self._path.is_dir():
-            raise NotFoundError(f"dataset: there is no folder {str(self._path)!r}; give one in BEIR layout, or 'demo'")
+        files = self.judgements()
         documents = self._documents()
         queries = self._queries()
-        judged = self._qrels(split, self._empty | {document["id"] for document in documents}, queries)
-        scopes = Counter(document["meta"].get("scope") for document in documents)
+        judged = self._qrels(files, split, queries)
         topics: list[Topic] = []
         unanswerable: list[Topic] = []
         unjudged = 0
@@ -145,12 +154,14 @@ class _Folder:
             if not answered and not _says_nothing_answers(meta):
                 unjudged += 1
                 continue
-            topic = self._topic(id, query["text"], meta, scopes)
+            topic = self._topic(id, query["text"], meta)
             (topics if answered else unanswerable).append(topic)
         if not topics:
             raise InputError(f"dataset: no query of {self._path} has a judgement above 0 in the split {split!r}")
         if unjudged:
-            self._notes.append(f"{unjudged:,} of {len(queries):,} queries have no judgement in {split!r}: not asked")
+            self._notes.append(
+                f"{unjudged:,} of {len(queries):,} queries have no judgement above 0 in {split!r}: not asked"
+            )
         return Dataset(
             name=self._path.resolve().name,
             split=split,
@@ -170,13 +181,17 @@ class _Folder:
             id = _id(record, file, number, first_seen)
             meta = dict(record["metadata"])
             text, title = _text(record, file, number), record.get("title") or ""
+            if not isinstance(title, str):
+                raise InputError(f"{file.name}, line {number}: title is {type(title).__name__}, not a string")
             document = {"id": id, "text": text, "title": title, "meta": meta}
-            if not text.strip() and not str(title).strip():
+            if not text.strip() and not title.strip():
                 self._empty.add(id)
                 continue
             if created := _moment(meta.get("timestamp")):
                 document["created"] = created
             documents.append(document)
+            self._known.add(id)
+            self._scopes.update(value for key, value in flatten({"scope": meta.get("scope")}) if key == "scope")
         if not documents:
             raise InputError(f"{file.name}: it has no document")
         if self._empty:
@@ -199,38 +214,50 @@ class _Folder:
             raise InputError(f"{file.name}: it has no query")
         return queries
 
-    def _topic(self, id: str, text: str, meta: Mapping[str, Any], scopes: Counter[Any]) -> Topic:
-        where: Filter | None = None
-        if self._scoped and meta.get("scope") is not None:
-            if not scopes[meta["scope"]]:
-                raise InputError(f"queries: {id!r} asks in the scope {meta['scope']!r}, and no document has that scope")
-            where = Eq("scope", meta["scope"])
-        elif self._scoped and (haystack := meta.get("haystack")):
+    def _topic(self, id: str, text: str, meta: Mapping[str, Any]) -> Topic:
+        where = self._where(id, meta) if self._scoped else None
+        return Topic(id, text, str(meta.get("type") or NO_STRATUM), where, _moment(meta.get("timestamp")))
+
+    def _where(self, id: str, meta: Mapping[str, Any]) -> Filter | None:
+        """What the query may see; a scope or haystack in which there is nothing is a mistake in the set."""
+        if (scope := meta.get("scope")) is not None:
+            if not isinstance(scope, str | int | float) or scope not in self._scopes:
+                raise InputError(f"queries: {id!r} asks in the scope {scope!r}, and no document has that scope")
+            return Eq("scope", scope)
+        if (haystack := meta.get("haystack")) is not None:
             if not isinstance(haystack, list):
                 raise InputError(f"queries: the haystack of {id!r} is not a list of document ids")
-            where = In("id", tuple(sorted(map(str, haystack))))
-        return Topic(id, text, str(meta.get("type") or NO_STRATUM), where, _moment(meta.get("timestamp")))
+            ids = tuple(sorted(set(map(str, haystack))))
+            if self._known.isdisjoint(ids):
+                raise InputError(f"queries: {id!r} asks in a haystack of {len(ids):,} ids, and no document has one")
+            return In("id", ids)
+        return None
 
     def judgements(self) -> dict[str, Path]:
         """Split → file."""
+        if not self._path.is_dir():
+            raise NotFoundError(f"dataset: there is no folder {str(self._path)!r}; give one in BEIR layout, or 'demo'")
         found: dict[str, Path] = {}
-        for path in sorted(self._path.glob("qrels/*.tsv*")):
-            found[path.name.split(".tsv")[0]] = path
-        for path in sorted(self._path.glob("qrels*.tsv*")):
-            name = path.name.split(".tsv")[0]
-            found.setdefault(TEST if name == "qrels" else name.removeprefix("qrels_"), path)
+        for ending in (".tsv", ".tsv.gz"):  # as with the other files, the plain one is taken where there are both
+            for path in sorted(self._path.glob(f"qrels/*{ending}")):
+                found.setdefault(path.name.removesuffix(ending), path)
+        for ending in (".tsv", ".tsv.gz"):
+            for path in sorted(self._path.glob(f"qrels*{ending}")):
+                name = path.name.removesuffix(ending)
+                if name == "qrels" or name.startswith("qrels_"):
+                    found.setdefault(name.removeprefix("qrels").removeprefix("_") or TEST, path)
         return found
 
-    def _qrels(self, split: str, known: set[str], queries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-        files = self.judgements()
+    def _qrels(self, files: Mapping[str, Path], split: str, queries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
         if split not in files:
             raise NotFoundError(f"split: {self._path} has no judgements for {split!r}; it has: {_listed(files)}")
         file = files[split]
         judged: dict[str, dict[str, int]] = {}
+        first_seen: dict[tuple[str, str], int] = {}
         unknown: list[str] = []
-        for number, line in self._lines(file):
-            fields = line.split("\t") if "\t" in line else line.split()
-            if number == 1 and fields[-1].lower() in ("score", "relevance", "rel"):
+        for place, (number, line) in enumerate(self._lines(file)):
+            fields = line.strip().split("\t") if "\t" in line else line.split()
+            if place == 0 and fields[-1].strip().lower() in ("score", "relevance", "rel"):
                 continue
             if len(fields) == 4:  # TREC: topic, iteration, document, grade
                 fields = [fields[0], *fields[2:]]
@@ -238,12 +265,14 @@ class _Folder:
                 raise InputError(f"{file.name}, line {number}: expected query, document and grade, got {line[:80]!r}")
             query, document, said = (part.strip() for part in fields)
             grade = _grade(said, file, number)
-            if query not in queries or document not in known:
+            if query not in queries or (document not in self._known and document not in self._empty):
                 kind, id = ("query", query) if query not in queries else ("document", document)
                 unknown.append(f"line {number} names the {kind} {id!r}")
                 continue
-            if document in judged.get(query, {}):
-                raise InputError(f"{file.name}, line {number}: {query!r} and {document!r} are judged a second time")
+            if (earlier := first_seen.setdefault((query, document), number)) != number:
+                raise InputError(
+                    f"{file.name}, line {number}: {query!r} and {document!r} were judged in line {earlier} already"
+                )
             judged.setdefault(query, {})[document] = grade
         if unknown:
             told = f"{file.name}: {len(unknown):,} judgements are of ids that are not in the set ({unknown[0]})"
@@ -262,8 +291,10 @@ class _Folder:
         for number, line in self._lines(file):
             try:
                 record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{file.name}, line {number}: not JSON ({error.msg}): {line[:60]!r}") from None
+            except (ValueError, RecursionError) as error:  # a number of 5,000 digits is the one, a deep list the other
+                raise InputError(
+                    f"{file.name}, line {number}: not JSON ({getattr(error, 'msg', error)}): {line[:60]!r}"
+                ) from None
             if not isinstance(record, dict):
                 raise InputError(f"{file.name}, line {number}: expected an object with _id and text, got {line[:60]!r}")
             record["metadata"] = record.get("metadata") or {}
@@ -282,7 +313,7 @@ class _Folder:
                         yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             raise InputError(f"{file.name}, line {number}: not UTF-8") from None
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{file.name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
 
 
@@ -290,6 +321,7 @@ def _id(record: Mapping[str, Any], file: Path, number: int, first_seen: dict[str
     id = record.get("_id", record.get("id"))
     if isinstance(id, bool) or not isinstance(id, str | int) or str(id) == "":
         raise InputError(f"{file.name}, line {number}: no _id")
+    check_id(str(id), f"{file.name}, line {number}: _id")
     if (earlier := first_seen.setdefault(str(id), number)) != number:
         raise InputError(f"{file.name}, line {number}: the id {str(id)!r} was given in line {earlier} already")
     return str(id)
@@ -309,6 +341,10 @@ def _grade(said: str, file: Path, number: int) -> int:
         grade = math.nan
     if not math.isfinite(grade) or grade != int(grade):
         raise InputError(f"{file.name}, line {number}: the grade {said!r} is not a whole number")
+    if abs(grade) > MAX_GRADE:
+        raise InputError(
+            f"{file.name}, line {number}: the grade {said!r} is out of range; allowed: up to {MAX_GRADE:,}"
+        )
     return int(grade)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ from trivet.evaluate import findings, measures
 from trivet.evaluate.dataset import Dataset
 from trivet.evaluate.findings import Findings
 from trivet.evaluate.lab import Lab, Progress
-from trivet.evaluate.measures import MEASURES, Scores
+from trivet.evaluate.measures import MEASURES, Scores, canonical, score
 from trivet.evaluate.run import Run, from_plain, plain
 from trivet.profile import Profile
 
@@ -62,9 +63,10 @@ class Evaluation:
     @property
     def file_name(self) -> str:
         """Commit, profile and dataset: the same three make the same file."""
-        who = self.profile.identity.replace("#", "-") if self.profile else self.name
-        what = self.dataset.replace("/", "-").replace("#", "-")
-        return f"eval-{self.made.get('commit', 'unknown')}-{who}-{what}.json"
+        who = self.profile.identity if self.profile else self.name
+        parts = (self.made.get("commit", "unknown"), who, self.dataset)
+        # another system's name and a folder's may hold anything, a path included
+        return "-".join(("eval", *(re.sub(r"[^\w.+-]+", "-", part).strip(".-") for part in parts))) + ".json"
 
     def to_dict(self, answers: bool = True) -> dict[str, Any]:
         """Plain data; without the answers it holds nothing of the dataset but ids of topics."""
@@ -86,10 +88,8 @@ class Evaluation:
                 for stratum in sorted(set(self.strata.values()))
             },
             "findings": self.findings.to_dict(),
-            "scores": {
-                measure: {topic: round(value, 6) for topic, value in values.items()}
-                for measure, values in self.scores.items()
-            },
+            # not rounded: a stored run must be equal to itself, or every topic seems to have moved
+            "scores": {measure: dict(values) for measure, values in self.scores.items()},
             "stratum_of": dict(self.strata),
         }
         if answers:
@@ -107,7 +107,10 @@ class Evaluation:
             dataset=record["dataset"],
             profile=Profile.from_dict(record["profile"]) if record["profile"] else None,
             model=record["model"],
-            scores=record["scores"],
+            scores={
+                measure: {topic: float(value) for topic, value in values.items()}
+                for measure, values in record["scores"].items()
+            },
             strata=record["stratum_of"],
             texts=record.get("texts", {}),
             qrels=record.get("qrels", {}),
@@ -130,14 +133,18 @@ def read_evaluation(path: str | Path) -> Evaluation:
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(record, dict):
-            raise InputError(f"{file.name}: expected a result of trivet eval, got {type(record).__name__}")
+            raise InputError(f"expected a result of trivet eval, got {type(record).__name__}")
         return Evaluation.from_dict(record)
     except FileNotFoundError:
         raise NotFoundError(f"result: there is no file {str(path)!r}; make one with trivet eval --save") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{file.name}: not a result of trivet eval ({error})") from None
-    except (KeyError, TypeError) as error:
+    except OSError as error:
+        raise InputError(f"{file.name}: cannot be read ({error.strerror or error})") from None
+    except InputError as error:
+        raise InputError(f"{file.name}: {error}") from None
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{file.name}: not a whole result of trivet eval (missing or wrong: {error})") from None
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, a number that is none
+        raise InputError(f"{file.name}: not a result of trivet eval ({error})") from None
 
 
 def evaluate(
@@ -154,6 +161,8 @@ def evaluate(
     ``fast`` takes the re-fusion path instead: the same answers without their times.
     """
     dataset = lab.dataset
+    for measure in measures:
+        canonical(measure)  # a mistyped one is refused before anything is asked
     ask = lab.rerun if fast else lab.run
     run = ask(profile, name=name, progress=progress)
     unanswerable = ask(profile, dataset.unanswerable, progress=progress) if dataset.unanswerable else None
@@ -173,8 +182,6 @@ def judge(
     model: str | None = None,
 ) -> Evaluation:
     """Score a run, ours or another system's, against the dataset's judgements."""
-    from trivet.evaluate.measures import score
-
     strangers = [topic for topic in run.answers if topic not in dataset.qrels]
     notes = list(dataset.notes)
     if strangers and len(strangers) == len(run.answers):

@@ -15,6 +15,7 @@ from trivet.evaluate.dataset import Qrels, Topic
 from trivet.evaluate.run import Answer, Run
 
 NONSENSE = 50  # made-up questions asked of every collection
+_CONSONANTS = "bdfgjklmnprstvwzxq"
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))
 
 
@@ -71,6 +72,8 @@ def look(
             if at < len(answer.legs) and len(answer.legs[at]) == 1:
                 only[answer.legs[at][0]] = only.get(answer.legs[at][0], 0) + 1
     times = sorted(answer.ms for answer in answers)
+    # another system's run says nothing of relevance: there is no threshold to cut it at
+    tells = any(answer.relevances for answer in answers) or not returned
     return Findings(
         topics=len(answers),
         unanswered=sum(not answer.ids for answer in answers),
@@ -86,7 +89,7 @@ def look(
         p50_ms=percentile(times, 0.5),
         p95_ms=percentile(times, 0.95),
         embed_ms=percentile(sorted(embedding_ms), 0.5) if embedding_ms else None,
-        cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS),
+        cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS if tells),
     )
 
 
@@ -128,11 +131,16 @@ def nonsense(topics: Sequence[Topic], count: int = NONSENSE, seed: int = 0) -> t
     random_ = random.Random(seed)  # the same questions for everyone
     made = []
     for number in range(count):
-        words = ["".join(_syllable(random_) for _ in range(random_.randint(2, 4))) for _ in range(4)]
+        words = [_word(random_) for _ in range(4)]
         where = topics[number % len(topics)].where if topics else None
         made.append(Topic(f"nonsense-{number}", f"{' '.join(words)}?", "nonsense", where))
     return tuple(made)
 
 
-def _syllable(random_: random.Random) -> str:
-    return random_.choice("bdfgjklmnprstvwzxq") + random_.choice(["a", "e", "i", "o", "u", "oo", "yx", "uz"])
+def _word(random_: random.Random) -> str:
+    """Syllables, and an end that no word has: without it two syllables are "bore" or "zero" soon enough."""
+    syllables = [
+        random_.choice(_CONSONANTS) + random_.choice(["a", "e", "i", "o", "u", "oo", "yx", "uz"])
+        for _ in range(random_.randint(1, 3))
+    ]
+    return "".join(syllables) + random_.choice(_CONSONANTS) + random_.choice(["yxu", "uqz"])

@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +32,22 @@ if TYPE_CHECKING:
 #: What a long step is called, how far it is, and how far it goes (0: nobody knows).
 Progress = Callable[[str, int, int], None]
 
+PATIENCE_MS = 600_000.0  # for the first question, which may have to wait until an index is built
 TIMED_EMBEDDINGS = 50  # questions embedded one by one, past every cache, to say what that takes
 
 
 class Lab:
-    """A test collection in a store, ready to be asked. A context manager; the store is gone at close."""
+    """A test collection in a store, ready to be asked. A context manager; what ``fill`` made is gone at close."""
 
     def __init__(self, dataset: Dataset, engine: trivet.Engine, drop_self: bool = False) -> None:
-        """``engine`` holds the documents already; ``fill`` makes one from the dataset's own."""
+        """``engine`` holds the documents already and stays the caller's; ``fill`` makes one from the dataset's own."""
         self.dataset, self.engine, self.drop_self = dataset, engine, drop_self
+        self._filled = False
         self._cached: CachedEmbedder | None = None
         self._memory: _Memory | None = None
+        self._ready: set[str] = set()  # legs whose index is built
+        # one moment for every topic that has none of its own, or the freshness of a document would differ by run
+        self._now = datetime.now(UTC).isoformat()
 
     @classmethod
     def fill(
@@ -57,21 +64,25 @@ class Lab:
         """Put the documents into a new store. ``embedder="none"`` leaves meaning out."""
         inner = load_embedder(embedder if embedder is not None else "builtin")
         cached = CachedEmbedder(inner, Path(cache) if cache else default_folder()) if inner is not None else None
-        engine = trivet.open(
-            ":memory:",
-            embedder=cached if cached is not None else "none",
-            language=language,
-            passage_size=passage_size,
-        )
+        engine: trivet.Engine | None = None
         try:
+            engine = trivet.open(
+                ":memory:",
+                embedder=cached if cached is not None else "none",
+                language=language,
+                passage_size=passage_size,
+            )
             engine.add(list(dataset.documents), progress=_named(progress, "add"))
             if cached is not None:
                 engine.wait(progress=_named(progress, "embed"))
         except BaseException:
-            engine.close()
+            if engine is not None:
+                engine.close()
+            if cached is not None:
+                cached.close()
             raise
         lab = cls(dataset, engine, drop_self)
-        lab._cached = cached
+        lab._filled, lab._cached = True, cached
         return lab
 
     @property
@@ -88,11 +99,11 @@ class Lab:
     ) -> Run:
         """What the product answers: every topic through ``search``."""
         asked = self.dataset.topics if topics is None else topics
-        self._embed(profile, asked)
+        self._prepare(profile, asked)
 
         def answer(topic: Topic) -> Answer:
             found = self.engine.search(
-                topic.text, where=topic.where, profile=profile, at=topic.at, exclude=self._left_out(topic)
+                topic.text, where=topic.where, profile=profile, at=topic.at or self._now, exclude=self._left_out(topic)
             )
             return Answer.of(topic.id, found)
 
@@ -108,17 +119,28 @@ class Lab:
     ) -> Run:
         """The same answers from what the legs found before; its times are not the product's and are left out."""
         asked = self.dataset.topics if topics is None else topics
-        self._embed(profile, asked)
+        self._prepare(profile, asked)
         if self._memory is None:
             self._memory = _Memory(self.engine)
         search = self._memory.search
 
         def answer(topic: Topic) -> Answer:
-            found = search.run(topic.text, topic.where, profile, self._left_out(topic), None, 0, topic.at, {})
-            kept = Answer.of(topic.id, found)
-            return Answer(kept.topic, kept.ids, kept.scores, kept.relevances, kept.legs, 0.0, kept.degraded)
+            at = topic.at or self._now
+            found = search.run(topic.text, topic.where, profile, self._left_out(topic), None, 0, at, {})
+            return replace(Answer.of(topic.id, found), ms=0.0)
 
         return _run(name or profile.name, asked, answer, progress, "fuse")
+
+    def rankings(self, profile: Profile) -> dict[str, tuple[Ranking, ...]]:
+        """Topic → what each leg of the profile says, before anything is made of it."""
+        self._prepare(profile, self.dataset.topics)
+        if self._memory is None:
+            self._memory = _Memory(self.engine)
+        search = self._memory.search
+        return {
+            topic.id: search.rankings(topic.text, topic.where, profile, self._left_out(topic))
+            for topic in self.dataset.topics
+        }
 
     def embedding_ms(self) -> list[float]:
         """What embedding a question takes, asked of the model itself; empty without a model."""
@@ -133,12 +155,17 @@ class Lab:
                 spent.append((time.perf_counter() - begun) * 1000)
         return spent
 
-    def _embed(self, profile: Profile, topics: Sequence[Topic]) -> None:
-        """Every question's vector at once: it is read from the cache, and no search is slow because it was first."""
+    def _prepare(self, profile: Profile, topics: Sequence[Topic]) -> None:
+        """Every question's vector and every leg's index: no search is slow, or out of time, because it was first."""
         if self._cached is not None and profile.weights["dense"] > 0:
             texts = [topic.text for topic in topics]
             for start in range(0, len(texts), 256):
                 self._cached.embed_queries(texts[start : start + 256])
+        legs = {leg for leg, weight in profile.weights.items() if weight > 0}
+        if topics and not legs <= self._ready:
+            patient = replace(profile, timeouts=dict.fromkeys(legs, PATIENCE_MS))
+            self.engine.search(topics[0].text, where=topics[0].where, profile=patient)
+            self._ready |= legs
 
     def _left_out(self, topic: Topic) -> tuple[str, ...]:
         return (topic.id,) if self.drop_self else ()
@@ -146,9 +173,10 @@ class Lab:
     def close(self) -> None:
         if self._memory is not None:
             self._memory.close()
-        if self._cached is not None:  # the store is the lab's own
+        if self._filled:  # the store is the lab's own
+            self.engine.close()
+        if self._cached is not None:
             self._cached.close()
-        self.engine.close()
 
     def __enter__(self) -> Lab:
         return self
@@ -204,7 +232,13 @@ class _Once(Legs):
         # a scope is told by its identity: the shelf below makes one per filter and keeps it
         key = (leg.name, question.text, question.match, question.gate, id(question.scope), depth)
         if key not in self._answers:
-            self._answers[key] = super().answer(leg, question, depth)
+            asked = super().answer(leg, question, depth)
+            if asked.exception() is not None:
+                return asked  # it may answer the next time
+            # without its time: a leg that was late once would be left out for good
+            kept: Future[tuple[Ranking, float]] = Future()
+            kept.set_result((asked.result()[0], 0.0))
+            self._answers[key] = kept
         return self._answers[key]
 
 

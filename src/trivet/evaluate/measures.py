@@ -19,7 +19,7 @@ from trivet.evaluate.run import Run
 
 MEASURES = ("nDCG@10", "R@5", "R@10", "Success@1", "Success@5", "RecallAll@5", "RR@10", "AP@10", "Judged@10")
 MAIN = "nDCG@10"
-ALIASES = {"MRR": "RR", "MAP": "AP", "Recall": "R", "Hit": "Success", "Precision": "P"}
+ALIASES = {"MRR": "RR", "MAP": "AP", "Recall": "R", "Hit": "Success", "Precision": "P", "NDCG": "nDCG"}
 Scores = dict[str, dict[str, float]]  # measure → topic → value
 
 _SHAPE = re.compile(r"([A-Za-z_]+)(.*)")
@@ -36,11 +36,18 @@ def canonical(name: str) -> str:
         return f"RecallAll@{ours}"
     ir = _ir_measures()
     try:
-        return str(ir.parse_measure(name))
+        measure = ir.parse_measure(name)
+        measure.validate_params()
     except Exception:
         raise InputError(
             f"measure: {name!r} is unknown; write one such as {', '.join(MEASURES)} (any name ir-measures knows)"
         ) from None
+    for what in ("cutoff", "rel"):  # trec_eval ends the process at a cutoff of 0
+        if isinstance(value := measure.params.get(what), int) and value < 1:
+            raise InputError(f"measure: {name!r} has the {what} {value}; it must be 1 or more")
+    if not ir.DefaultPipeline.supports(measure):
+        raise InputError(f"measure: {name!r} is a name of ir-measures that nothing installed here can compute")
+    return str(measure)
 
 
 def score(run: Run, qrels: Qrels, measures: Sequence[str] = MEASURES) -> Scores:
@@ -51,8 +58,16 @@ def score(run: Run, qrels: Qrels, measures: Sequence[str] = MEASURES) -> Scores:
     theirs = [ir.parse_measure(name) for name in names if _ours(name) is None]
     if theirs:
         judged = {topic: dict(grades) for topic, grades in qrels.items()}
-        asked = {topic: scores for topic, scores in run.scores().items() if topic in judged}
-        for value in ir.iter_calc(theirs, judged, asked):
+        # a topic with no hit has 0 already, and ir-measures divides by the number of hits
+        asked = {topic: scores for topic, scores in run.scores().items() if scores and topic in judged}
+        try:
+            values = list(ir.iter_calc(theirs, judged, asked))
+        except Exception as error:  # each of its providers has its own
+            told = ", ".join(map(str, theirs))
+            raise InputError(
+                f"measure: ir-measures could not compute {told} ({type(error).__name__}: {error})"
+            ) from None
+        for value in values:
             found[str(value.measure)][value.query_id] = float(value.value)
     for name in names:
         if (k := _ours(name)) is not None:
@@ -75,7 +90,7 @@ def by_stratum(values: Mapping[str, float], strata: Mapping[str, str]) -> dict[s
 def _recall_all(run: Run, topic: str, grades: Mapping[str, int], k: int) -> float:
     answer = run.answers.get(topic)
     right = {document for document, grade in grades.items() if grade > 0}
-    return float(answer is not None and right <= set(answer.ids[:k]))
+    return float(answer is not None and bool(right) and right <= set(answer.ids[:k]))
 
 
 def _ours(name: str) -> int | None:

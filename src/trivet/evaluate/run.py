@@ -6,6 +6,7 @@ the legs that found it, and how long it took.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from trivet.errors import InputError, NotFoundError
 
 if TYPE_CHECKING:
     from trivet.types import Results
+
+LARGEST = 1e38  # a score beyond it is written as this: single precision ends soon after
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Answer:
 
         found: list[float] = []
         for score in self.scores:
-            value = np.float32(score)
+            value = np.float32(min(max(score, -LARGEST), LARGEST))
             if found and value >= found[-1]:
                 value = np.nextafter(np.float32(found[-1]), np.float32(-np.inf))
             found.append(float(value))
@@ -74,7 +77,7 @@ class Run:
 
     def lines(self) -> Iterable[str]:
         """TREC's run format: topic Q0 document rank score tag."""
-        tag = self.name.replace(" ", "_") or "trivet"
+        tag = "_".join(self.name.split()) or "trivet"
         for topic, answer in self.answers.items():
             listed = zip(answer.ids, answer.sorted_scores(), strict=True)
             for rank, (id, score) in enumerate(listed, start=1):
@@ -90,15 +93,25 @@ def read_run(path: str | Path) -> Run:
     file = Path(path)
     if not file.is_file():
         raise NotFoundError(f"run: there is no file {str(path)!r}")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        broken = file.read_bytes()[: error.start].count(b"\n") + 1
+        raise InputError(f"{file.name}, line {broken}: not UTF-8") from None
+    except OSError as error:
+        raise InputError(f"{file.name}: cannot be read ({error.strerror or error})") from None
     rows: dict[str, list[tuple[float, int, str]]] = {}
     tag = file.stem
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         fields = line.split()
         try:
-            topic, _, id, rank, score, *rest = fields
-            rows.setdefault(topic, []).append((-float(score), int(rank), id))
+            topic, _, id, rank, said, *rest = fields
+            score = float(said)
+            if not math.isfinite(score):
+                raise ValueError(said)
+            rows.setdefault(topic, []).append((-score, int(rank), id))
         except ValueError:
             raise InputError(
                 f"{file.name}, line {number}: expected 'topic Q0 document rank score tag', got {line[:80]!r}"
@@ -109,7 +122,8 @@ def read_run(path: str | Path) -> Run:
         found.sort()
         ids = tuple(id for _, _, id in found)
         if len(set(ids)) != len(ids):
-            raise InputError(f"{file.name}: topic {topic!r} lists a document twice")
+            twice = next(id for at, id in enumerate(ids) if id in ids[:at])
+            raise InputError(f"{file.name}: topic {topic!r} lists the document {twice!r} twice")
         answers[topic] = Answer(topic, ids, tuple(-score for score, _, _ in found))
     return Run(tag, answers)
 
@@ -129,6 +143,7 @@ def plain(answer: Answer) -> dict[str, Any]:
         "relevances": [round(value, 4) for value in answer.relevances],
         "legs": [list(legs) for legs in answer.legs],
         "ms": round(answer.ms, 3),
+        **({"degraded": list(answer.degraded)} if answer.degraded else {}),
     }
 
 
@@ -140,4 +155,5 @@ def from_plain(record: Mapping[str, Any]) -> Answer:
         tuple(record["relevances"]),
         tuple(tuple(legs) for legs in record["legs"]),
         record["ms"],
+        tuple(record.get("degraded", ())),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +17,20 @@ from trivet.types import Embedder, Ranking
 
 if TYPE_CHECKING:
     from trivet.types import Vector
+
+
+def reads(embedder: Embedder, text: str) -> bool:
+    """Can this model make anything of the text? One that says nothing of ``scripts`` is trusted with all of them.
+
+    A vector of letters the model never saw is noise that looks like any other vector: on Chinese questions it took
+    the fusion from 0.918 to 0.881 (memdaily_zh, nDCG@10).
+    """
+    scripts = getattr(embedder, "scripts", ())
+    letters = [letter for letter in text if letter.isalpha()]
+    if not scripts or not letters:
+        return True
+    known = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
+    return known * 2 >= len(letters)
 
 
 class Meaning(Protocol):

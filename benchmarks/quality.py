@@ -1,0 +1,173 @@
+"""Which fusion is best, on every public set we have? (`make results`)
+
+Every system below on every set of a data folder: nDCG@10 and R@10 a topic, through the re-fusion path that a test
+proves equal to the shipped one, and the default through the shipped path, with its times. What is written is one JSON
+file named by the commit; `docs/RESULTS.md` is made from it. The default profile is chosen here too: by mean rank over
+the sets, and by leaving each set out in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from quality_page import PAGE, page
+from trivet.evaluate import Lab, evaluate, headroom, load, score
+from trivet.evaluate.dataset import Dataset
+from trivet.evaluate.evaluation import made
+from trivet.evaluate.significance import family, interval
+from trivet.profile import PROFILES, Profile
+
+RESULTS = Path(__file__).parent / "results"
+MEASURES = ("nDCG@10", "R@10")
+MAIN = MEASURES[0]
+SEEDS = ("episodes", "memories", "chunks", "composite", "snippets")
+# LoCoMo's adversarial questions ask for what never happened; the set's own page says to report them apart
+WITHOUT = {"locomo": ("adversarial",), "locomo_session": ("adversarial",)}
+BARE = Profile(name="bare")  # words and meaning at depth 100, nothing after the fusion
+
+
+def systems() -> dict[str, Profile]:
+    """Name → profile, in the order of the table."""
+    found = {
+        "BM25": BARE.with_changes({"weights": {"lexical": 1, "dense": 0}}),
+        "trigram": BARE.with_changes({"weights": {"lexical": 0, "dense": 0, "trigram": 1}}),
+        "dense": BARE.with_changes({"weights": {"lexical": 0, "dense": 1}}),
+    }
+    for k in (60, 20, 5, 2):
+        found[f"RRF k={k}"] = BARE.with_changes({"fusion": "rrf", "rrf_k": k})
+    for normalize, label in (("minmax", "min-max"), ("tm2c2", "TM2C2"), ("zscore", "z-score"), ("dbsf", "DBSF")):
+        for step in range(1, 10):
+            changes = {"fusion": "convex", "normalize": normalize, "alpha": step / 10}
+            found[f"{label} α={step / 10:g}"] = BARE.with_changes(changes)
+    found["CombMNZ"] = BARE.with_changes({"fusion": "comb_mnz", "normalize": "minmax"})
+    found["ISR"] = BARE.with_changes({"fusion": "isr"})
+    found |= {name: PROFILES[name].with_changes({"k": 10}) for name in SEEDS}
+    found["default"] = PROFILES["default"]
+    return found
+
+
+def measure(dataset: Dataset, cache: str | None) -> dict[str, Any]:
+    """Every system on one set."""
+    begun = time.perf_counter()
+    told = _progress(dataset.name)
+    with Lab.fill(dataset, cache=cache, progress=told) as lab:
+        values: dict[str, dict[str, dict[str, float]]] = {}
+        for number, (name, profile) in enumerate(systems().items(), start=1):
+            values[name] = score(lab.rerun(profile), dataset.qrels, MEASURES)
+            told(f"fuse {name}", number, len(systems()))
+        shipped = evaluate(lab, PROFILES["default"], measures=MEASURES, progress=told)
+        if shipped.of(MAIN) != values["default"][MAIN]:
+            raise SystemExit(f"{dataset.name}: the shipped path and the re-fusion path differ; one of them is wrong")
+        room = headroom(lab, PROFILES["default"], MAIN)
+    main = {name: each[MAIN] for name, each in values.items()}
+    better = max(("BM25", "dense"), key=lambda leg: _mean(main[leg]))
+    found = shipped.findings
+    return {
+        "identity": dataset.identity,
+        "documents": len(dataset.documents),
+        "topics": len(dataset.topics),
+        "notes": list(dataset.notes),
+        "systems": {
+            name: {
+                **{measure: round(_mean(each[measure]), 4) for measure in MEASURES},
+                "interval": [round(end, 4) for end in interval(list(each[MAIN].values()))],
+            }
+            for name, each in values.items()
+        },
+        # one family a set: the default against the better leg and against every other system
+        "against_default": {
+            pair.challenger: {
+                "difference": round(pair.difference, 4),
+                "low": round(pair.low, 4),
+                "high": round(pair.high, 4),
+                "p": round(pair.p, 5),
+                "p_holm": round(pair.p_holm, 5),
+                "wins": pair.wins,
+                "losses": pair.losses,
+                "ties": pair.ties,
+            }
+            for pair in family(
+                main["default"], {name: each for name, each in main.items() if name != "default"}, name="default"
+            )
+        },
+        "better_leg": better,
+        "headroom": {
+            "oracle": round(room.oracle_mean, 4),
+            "best_alpha": room.best_alpha,
+            "best": round(room.best_mean, 4),
+        },
+        "findings": {
+            "p50_ms": round(found.p50_ms, 2),
+            "p95_ms": round(found.p95_ms, 2),
+            "embed_ms": None if found.embed_ms is None else round(found.embed_ms, 2),
+            "only": dict(found.only),
+            "right": found.right,
+            "false_nonsense": found.false_nonsense,
+            "false_unanswerable": found.false_unanswerable,
+        },
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return sum(values.values()) / len(values)
+
+
+def _progress(name: str) -> Any:
+    if not sys.stderr.isatty():
+        return lambda step, done, total: None
+
+    def told(step: str, done: int, total: int) -> None:
+        print(f"\r\033[K{name}: {step} {done}/{total or '?'}", end="", file=sys.stderr, flush=True)
+
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="a folder of sets in BEIR layout")
+    parser.add_argument("--cache", help="where vectors are kept (the user's cache folder otherwise)")
+    parser.add_argument("--only", nargs="*", default=(), help="names of sets; all that have judgements otherwise")
+    parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        raise SystemExit(f"{options.data} is not here: the sets are not shipped (most licences forbid it); give --data")
+    folders = [path for path in sorted(options.data.iterdir()) if list(path.glob("qrels*"))]
+    measured: dict[str, Any] = {}
+    for path in folders:
+        if options.only and path.name not in options.only:
+            continue
+        dataset = load(path, without=WITHOUT.get(path.name, ()))
+        measured[path.name] = measure(dataset, options.cache)
+        one = measured[path.name]
+        best = max(one["systems"], key=lambda name: one["systems"][name][MAIN])
+        print(
+            f"\r{path.name:28} {one['topics']:5} topics  BM25 {one['systems']['BM25'][MAIN]:.4f}  dense "
+            f"{one['systems']['dense'][MAIN]:.4f}  default {one['systems']['default'][MAIN]:.4f}  best {best} "
+            f"{one['systems'][best][MAIN]:.4f}  {one['seconds']:.0f} s",
+            flush=True,
+        )
+    results = {
+        "made": made(),
+        "measure": MAIN,
+        "profiles": {name: str(profile) for name, profile in systems().items()},
+        "model": "granite-embedding-30m, int8 (built in)",
+        "sets": measured,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / f"quality-{made()['commit']}.json"
+    file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"written: {file}")
+    if options.docs:
+        PAGE.write_text(page(results, file.name), encoding="utf-8")
+        print(f"written: {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""How do the quality figures get into the docs? From one result file, `quality.py --docs`; a test holds them equal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from trivet.evaluate.significance import holm
+
+PAGE = Path(__file__).parent.parent / "docs/RESULTS.md"
+LEGS = ("BM25", "dense")
+FAMILIES = ("min-max", "TM2C2", "z-score", "DBSF")
+ALPHAS = tuple(step / 10 for step in range(1, 10))
+SHOWN = (
+    "BM25",
+    "trigram",
+    "dense",
+    *(f"RRF k={k}" for k in (60, 20, 5, 2)),
+    *(f"{family} α=0.5" for family in FAMILIES),
+    "CombMNZ",
+    "ISR",
+    "episodes",
+    "memories",
+    "chunks",
+    "composite",
+    "snippets",
+    "default",
+)
+SIGNIFICANT = 0.05
+
+
+def page(results: dict[str, Any], name: str) -> str:
+    sets, made = results["sets"], results["made"]
+    sections = [
+        _INTRO,
+        f"Run of commit `{made['commit']}` on {made['at'][:10]}: {made['machine']}, Python {made['python']}.\n"
+        f"All numbers: [results/{name}](../benchmarks/results/{name}).\n",
+        "## What was promised\n",
+        *_promises(sets),
+        _SYSTEMS,
+        *_table(sets),
+        _CURVES,
+        *_curves(sets),
+        _LEGS,
+        *_against_leg(sets),
+        _LEFT_OUT,
+        *_left_out(sets),
+        _REST,
+        *_rest(sets),
+        "\n## The sets\n",
+        *(
+            f"- `{one['identity']}`: {one['documents']:,} documents, {one['topics']:,} topics."
+            + "".join(f" {note}." for note in one["notes"])
+            for one in sets.values()
+        ),
+        "\n## The systems\n",
+        *(f"- {system}: `{profile}`" for system, profile in results["profiles"].items() if system in SHOWN),
+        "",
+    ]
+    return "\n".join(sections)
+
+
+_INTRO = """\
+# Results
+
+Made by `make results` (`benchmarks/quality.py --docs`); do not edit. nDCG@10 unless said otherwise; the built-in model;
+topics asked within their scope where the set has scopes; test splits. LoCoMo without its adversarial questions.
+The sets are not shipped; each is named with a hash of its content.
+"""
+_SYSTEMS = """
+## Every system on every set
+
+▼ significantly below the default on that set, ▲ significantly above (paired randomisation, Holm over all systems of the
+set, 5 %); no mark: no difference shown. Rank: mean over the sets of the rank among all systems, those of the next table
+included.
+"""
+_CURVES = """
+## Over the weight of meaning, and over k
+
+Mean over the sets; α is the weight of meaning, 1 − α that of words.
+"""
+_LEGS = """
+## The default against the better leg
+
+Which leg is the better one is known only after the fact. Difference of the default, 95 % bootstrap interval, Holm over
+the sets.
+"""
+_LEFT_OUT = """
+## Which would have been chosen without this set?
+
+The system with the best mean rank on all other sets, its rank and value on the set left out, and the default's. The
+default's own coefficients were learnt from these sets (train splits where there are any, half of the topics otherwise):
+the [results of the training](../benchmarks/results/) tell what they are worth on topics and on sets left out of it.
+"""
+_REST = """
+## Head-room, single legs, and time
+
+Oracle: the best α for each topic, if somebody knew it. Only: right hits in the top ten that one leg alone found. False:
+made-up questions answered at the default's threshold (0: none is set). Times are of `search` with the question's vector
+at hand, and of embedding it.
+"""
+
+
+def value(one: dict[str, Any], system: str) -> float:
+    return float(one["systems"][system]["nDCG@10"])
+
+
+def mean(sets: dict[str, Any], system: str) -> float:
+    return sum(value(one, system) for one in sets.values()) / len(sets)
+
+
+def ranks(one: dict[str, Any]) -> dict[str, float]:
+    """System → rank on this set, 1 the best; equals share the mean of their places."""
+    values = {system: value(one, system) for system in one["systems"]}
+    found = {}
+    for system, mine in values.items():
+        above, level = sum(other > mine for other in values.values()), sum(other == mine for other in values.values())
+        found[system] = above + (level + 1) / 2
+    return found
+
+
+def mean_ranks(sets: dict[str, Any]) -> dict[str, float]:
+    each = [ranks(one) for one in sets.values()]
+    return {system: sum(one[system] for one in each) / len(each) for system in each[0]}
+
+
+def promises(sets: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """(what, measured, is it met?), for the sets that were measured."""
+    found: list[tuple[str, str, bool]] = []
+
+    def between(name: str, system: str, low: float, high: float, said: str) -> None:
+        if name in sets:
+            mine = value(sets[name], system)
+            found.append((said, f"{mine:.4f}", low <= mine <= high))
+
+    between("scifact", "BM25", 0.66, 0.70, "BM25 on SciFact 0.66 to 0.70")
+    between("locomo", "BM25", 0.42, 1, "BM25 on LoCoMo turns at least 0.42")
+    between("scifact", "dense", 0.702, 0.722, "dense on SciFact within 0.01 of 0.712 (float32 model)")
+    between("scifact", "default", 0.74, 1, "default on SciFact at least 0.74")
+    between("locomo", "default", 0.455, 1, "default on LoCoMo turns at least 0.455")
+    best = max(LEGS, key=lambda leg: mean(sets, leg))
+    ours = mean(sets, "default")
+    for other in ("RRF k=60", best):
+        theirs = mean(sets, other)
+        found.append((f"default above {other} on the mean over the sets", f"{ours:.4f} / {theirs:.4f}", ours > theirs))
+    worse = [name for name, row in against_leg(sets).items() if row["worse"]]
+    told = ", ".join(worse) or "none"
+    found.append(("default significantly below the better leg on no set", told, not worse))
+    return found
+
+
+def against_leg(sets: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Set → the default against its better leg, corrected over the sets."""
+    rows = {}
+    corrected = holm([one["against_default"][one["better_leg"]]["p"] for one in sets.values()])
+    for (name, one), p in zip(sets.items(), corrected, strict=True):
+        pair = one["against_default"][one["better_leg"]]
+        difference = -pair["difference"]
+        rows[name] = {
+            "leg": one["better_leg"],
+            "difference": difference,
+            "low": -pair["high"],
+            "high": -pair["low"],
+            "p": p,
+            "worse": difference < 0 and p < SIGNIFICANT,
+            "better": difference > 0 and p < SIGNIFICANT,
+        }
+    return rows
+
+
+def _promises(sets: dict[str, Any]) -> list[str]:
+    rows = ["| what | measured | |", "|---|---|---|"]
+    return rows + [f"| {what} | {told} | {'met' if ok else '**missed**'} |" for what, told, ok in promises(sets)]
+
+
+def _table(sets: dict[str, Any]) -> list[str]:
+    placed = mean_ranks(sets)
+    head = ["| |", *(f" {name} |" for name in sets), " mean | rank |"]
+    rows = ["".join(head), "|---|" + "---|" * (len(sets) + 2)]
+    for system in SHOWN:
+        cells = [f"{value(one, system):.3f}{_mark(one, system)}" for one in sets.values()]
+        label = f"**{system}**" if system == "default" else system
+        rows.append(f"| {label} | {' | '.join(cells)} | {mean(sets, system):.4f} | {placed[system]:.1f} |")
+    return rows
+
+
+def _mark(one: dict[str, Any], system: str) -> str:
+    pair = one["against_default"].get(system)
+    if pair is None or pair["p_holm"] >= SIGNIFICANT:
+        return ""
+    return " ▲" if pair["difference"] > 0 else " ▼"
+
+
+def _curves(sets: dict[str, Any]) -> list[str]:
+    rows = ["| | " + " | ".join(f"{alpha:g}" for alpha in ALPHAS) + " |", "|---|" + "---|" * len(ALPHAS)]
+    for family in FAMILIES:
+        cells = [f"{mean(sets, f'{family} α={alpha:g}'):.4f}" for alpha in ALPHAS]
+        rows.append(f"| {family} | {' | '.join(cells)} |")
+    rows += ["", "| | k=60 | k=20 | k=5 | k=2 |", "|---|---|---|---|---|"]
+    rows.append("| RRF | " + " | ".join(f"{mean(sets, f'RRF k={k}'):.4f}" for k in (60, 20, 5, 2)) + " |")
+    return rows
+
+
+def _against_leg(sets: dict[str, Any]) -> list[str]:
+    rows = [
+        "| set | better leg | its value | default | difference | interval | p | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, row in against_leg(sets).items():
+        told = "below" if row["worse"] else "above" if row["better"] else "no difference shown"
+        rows.append(
+            f"| {name} | {row['leg']} | {value(sets[name], row['leg']):.4f} | {value(sets[name], 'default'):.4f} | "
+            f"{row['difference']:+.4f} | {row['low']:+.4f} to {row['high']:+.4f} | {row['p']:.4f} | {told} |"
+        )
+    return rows
+
+
+def chosen_without(sets: dict[str, Any]) -> dict[str, str]:
+    """Set → the system with the best mean rank on all the others."""
+    found = {}
+    for name in sets:
+        placed = mean_ranks({other: one for other, one in sets.items() if other != name})
+        found[name] = min(placed, key=lambda system: placed[system])
+    return found
+
+
+def _left_out(sets: dict[str, Any]) -> list[str]:
+    rows = [
+        "| left out | chosen | its rank there | its value | default's rank | default |",
+        "|---|---|---|---|---|---|",
+    ]
+    chosen = chosen_without(sets)
+    for name, system in chosen.items():
+        one = sets[name]
+        placed = ranks(one)
+        rows.append(
+            f"| {name} | {system} | {placed[system]:g} | {value(one, system):.4f} | {placed['default']:g} | "
+            f"{value(one, 'default'):.4f} |"
+        )
+    counted = ", ".join(f"{system} {times} times" for system, times in Counter(chosen.values()).most_common())
+    systems = len(next(iter(sets.values()))["systems"])
+    return [*rows, "", f"Of {systems} systems: {counted}."]
+
+
+def _rest(sets: dict[str, Any]) -> list[str]:
+    rows = [
+        "| set | default | oracle | only words / meaning / of | false | p50 / p95 ms | embed ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, one in sets.items():
+        found = one["findings"]
+        only = found["only"]
+        false = "–" if found["false_nonsense"] is None else f"{found['false_nonsense']:.2f}"
+        embed = "–" if found["embed_ms"] is None else f"{found['embed_ms']:.1f}"
+        rows.append(
+            f"| {name} | {value(one, 'default'):.4f} | {one['headroom']['oracle']:.4f} | "
+            f"{only.get('lexical', 0)} / {only.get('dense', 0)} / {found['right']} | {false} | "
+            f"{found['p50_ms']:.1f} / {found['p95_ms']:.1f} | {embed} |"
+        )
+    return rows
