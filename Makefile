@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-dev
 DATA ?= ../shared/data
 
-.PHONY: help demo test lint format bench docs setup clean
+CACHE ?= benchmarks/cache
+
+.PHONY: help demo test lint format bench docs setup clean gate results weighing browser
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +22,14 @@ $(STAMP): pyproject.toml
 demo: setup      ## index a small collection and ask it some questions
 	$(BIN)/python examples/demo.py
 
-test: setup      ## the default test run
+browser:         ## install Debian's chromium for the page tests, where that is possible
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    { apt-get install -y -qq chromium >/dev/null 2>&1 || \
+	      { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }; }; } || \
+	  echo "no browser here and none could be installed: the tests that need one will be skipped"
+
+test: setup browser ## the default test run
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup      ## ruff and mypy
@@ -34,6 +43,19 @@ format: setup    ## let ruff rewrite the layout
 
 bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_snippets
 	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets --docs
+
+gate: setup      ## has the default got worse? On the set that ships, and on SciFact and LoCoMo where DATA has them
+	$(BIN)/trivet gate demo --against benchmarks/gate/demo.json --cache $(CACHE)
+	@if [ -d $(DATA)/scifact ] && [ -d $(DATA)/locomo ]; then \
+	  $(BIN)/trivet gate $(DATA)/scifact --against benchmarks/gate/scifact.json --cache $(CACHE) && \
+	  $(BIN)/trivet gate $(DATA)/locomo --without adversarial --against benchmarks/gate/locomo.json --cache $(CACHE); \
+	else echo "gate: skipped SciFact and LoCoMo: $(DATA) does not have them (they are not shipped)"; fi
+
+results: setup   ## every system on every set of DATA: docs/RESULTS.md and a report to look at
+	$(BIN)/python benchmarks/quality.py --data $(DATA) --cache $(CACHE) --docs --report build/results.html
+
+weighing: setup  ## learn how a question moves the weights, from the training splits of DATA
+	$(BIN)/python benchmarks/weighing.py --data $(DATA) --cache $(CACHE)
 
 docs: setup      ## make docs/CLI.md from the commands' own help, and the demo's picture
 	$(BIN)/python docs/cli_page.py

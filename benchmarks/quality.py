@@ -13,11 +13,24 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from quality_page import PAGE, page
-from trivet.evaluate import Lab, evaluate, headroom, load, score
+from trivet.evaluate import (
+    Comparison,
+    Evaluation,
+    Headroom,
+    Lab,
+    Sweep,
+    compare,
+    evaluate,
+    headroom,
+    load,
+    score,
+    sweep,
+)
 from trivet.evaluate.dataset import Dataset
 from trivet.evaluate.evaluation import made
 from trivet.evaluate.significance import family, interval
@@ -52,7 +65,7 @@ def systems() -> dict[str, Profile]:
     return found
 
 
-def measure(dataset: Dataset, cache: str | None) -> dict[str, Any]:
+def measure(dataset: Dataset, cache: str | None, pictures: Pictures | None = None) -> dict[str, Any]:
     """Every system on one set."""
     begun = time.perf_counter()
     told = _progress(dataset.name)
@@ -65,6 +78,8 @@ def measure(dataset: Dataset, cache: str | None) -> dict[str, Any]:
         if shipped.of(MAIN) != values["default"][MAIN]:
             raise SystemExit(f"{dataset.name}: the shipped path and the re-fusion path differ; one of them is wrong")
         room = headroom(lab, PROFILES["default"], MAIN)
+        if pictures is not None:
+            pictures.add(lab, shipped, room)
     main = {name: each[MAIN] for name, each in values.items()}
     better = max(("BM25", "dense"), key=lambda leg: _mean(main[leg]))
     found = shipped.findings
@@ -115,6 +130,42 @@ def measure(dataset: Dataset, cache: str | None) -> dict[str, Any]:
     }
 
 
+class Pictures:
+    """What the report is drawn from: a few systems on every set, not all fifty."""
+
+    def __init__(self) -> None:
+        self.evaluations: list[Evaluation] = []
+        self.comparisons: list[Comparison] = []
+        self.sweeps: list[Sweep] = []
+        self.headrooms: dict[str, Headroom] = {}
+
+    def add(self, lab: Lab, shipped: Evaluation, room: Headroom) -> None:
+        known = systems()
+        others = [
+            evaluate(lab, known[name], name=name, fast=True) for name in ("BM25", "dense", "RRF k=60", "memories")
+        ]
+        full = evaluate(lab, PROFILES["default"], fast=True)
+        default = replace(full, findings=shipped.findings)  # the times are of the shipped path
+        self.evaluations += [*others, default]
+        self.comparisons.append(compare([others[0], default]))
+        plain = BARE.with_changes({"fusion": "convex", "normalize": "zscore"})
+        self.sweeps.append(sweep(lab, plain, {"alpha": [step / 10 for step in range(11)]}))
+        self.sweeps.append(sweep(lab, known["RRF k=60"], {"rrf_k": [1, 2, 5, 10, 20, 60, 100]}))
+        self.headrooms[lab.dataset.identity] = room
+
+    def write(self, path: Path, sets: int) -> None:
+        from trivet.evaluate.report import Material, write
+
+        material = Material(
+            f"trivet on {sets} public sets",
+            self.evaluations,
+            comparisons=self.comparisons,
+            sweeps=self.sweeps,
+            headrooms=self.headrooms,
+        )
+        print(f"written: {write(material, path)}")
+
+
 def _mean(values: Mapping[str, float]) -> float:
     return sum(values.values()) / len(values)
 
@@ -134,17 +185,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of sets in BEIR layout")
     parser.add_argument("--cache", help="where vectors are kept (the user's cache folder otherwise)")
     parser.add_argument("--only", nargs="*", default=(), help="names of sets; all that have judgements otherwise")
+    parser.add_argument("--report", type=Path, help="an HTML page to look at")
     parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"{options.data} is not here: the sets are not shipped (most licences forbid it); give --data")
     folders = [path for path in sorted(options.data.iterdir()) if list(path.glob("qrels*"))]
     measured: dict[str, Any] = {}
+    pictures = Pictures() if options.report else None
     for path in folders:
         if options.only and path.name not in options.only:
             continue
         dataset = load(path, without=WITHOUT.get(path.name, ()))
-        measured[path.name] = measure(dataset, options.cache)
+        measured[path.name] = measure(dataset, options.cache, pictures)
         one = measured[path.name]
         best = max(one["systems"], key=lambda name: one["systems"][name][MAIN])
         print(
@@ -164,6 +217,8 @@ def main() -> None:
     file = RESULTS / f"quality-{made()['commit']}.json"
     file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written: {file}")
+    if pictures is not None:
+        pictures.write(options.report, len(measured))
     if options.docs:
         PAGE.write_text(page(results, file.name), encoding="utf-8")
         print(f"written: {PAGE}")

@@ -33,7 +33,7 @@ WITHOUT = {"locomo": ("adversarial",), "locomo_session": ("adversarial",)}
 LEFT_OUT = ("memdaily_zh",)
 BALANCES = np.linspace(0, 1, 21)
 MEASURE = "nDCG@10"
-PENALTY, STEPS, RATE = 1e-3, 500, 0.05
+PENALTY, STEPS, RATE = 1e-3, 2_000, 0.05
 BASE = Profile(name="zscore", fusion="convex", normalize="zscore")
 
 
@@ -70,12 +70,14 @@ def learn(parts: list[Part]) -> tuple[Any, Any, Any]:
     means, deviations = seen.mean(0), seen.std(0)
     rows = np.concatenate([np.ones((len(seen), 1)), (seen - means) / deviations], axis=1)
     weights = first = second = np.zeros(rows.shape[1])
-    for step in range(1, STEPS + 1):  # Adam
+    # Adam, slowing to a halt: at a constant rate it circles the top, and where it stops is a matter of rounding
+    for step in range(1, STEPS + 1):
         balance = 1 / (1 + np.exp(-rows @ weights))
         slope = _at(values, balance)[1]
         gradient = PENALTY * np.r_[0, weights[1:]] - rows.T @ (share * slope * balance * (1 - balance))
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
-        weights = weights - RATE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-6)
+        rate = RATE * (1 - step / STEPS)
+        weights = weights - rate * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-6)
     return weights, means, deviations
 
 
@@ -146,8 +148,8 @@ def main() -> None:
         "features": list(FEATURES),
         "means": [round(float(value), 4) for value in means],
         "deviations": [round(float(value), 4) for value in deviations],
-        "coefficients": [round(float(value), 3) for value in weights[1:]],
-        "intercept": round(float(weights[0]), 3),
+        "coefficients": [round(float(value), 2) for value in weights[1:]],
+        "intercept": round(float(weights[0]), 2),
         "mean_gain": {how: round(float(gain), 4) for how, gain in gains.items()},
         "sets": told,
     }

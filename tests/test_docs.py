@@ -109,11 +109,21 @@ def test_every_dependency_has_its_reason() -> None:
 def test_architecture_is_short_and_names_every_module() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(page.splitlines()) < 200
-    for folder in ("legs", "fusion", "rerank", "stores/sqlite", "embedders", "surfaces/cli"):
+    for folder in ("legs", "fusion", "rerank", "stores/sqlite", "embedders", "evaluate", "surfaces/cli"):
         assert f"`src/trivet/{folder}/`" in page
-    for module in (ROOT / "src/trivet").glob("*.py"):
+    for module in (*(ROOT / "src/trivet").glob("*.py"), *(ROOT / "src/trivet/evaluate").glob("*.py")):
         if not module.name.startswith("_"):
             assert module.name in page or module.stem in page, module.name
+
+
+def test_the_results_page_is_of_a_run_in_the_repository() -> None:
+    """By the file it names; a page edited by hand, or of a run that is not there, is found out."""
+    text = (ROOT / "docs/RESULTS.md").read_text()
+    named = re.search(r"\[results/(quality-[0-9a-f]+\.json)\]", text)
+    assert named is not None
+    results = json.loads((ROOT / "benchmarks/results" / named[1]).read_text())
+    assert importlib.import_module("quality_page").page(results, named[1]) == text
+    assert results["profiles"]["default"] == str(PROFILES["default"]), "the default was changed: run `make results`"
 
 
 def test_links_between_the_pages_lead_somewhere() -> None:

@@ -34,11 +34,12 @@ class Ran:
 
 
 @pytest.fixture(autouse=True)
-def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clean_place(tmp_path: Path, vectors: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty current folder, a quick embedder and none of the caller's own settings."""
     for name in ("TRIVET_STORE", "TRIVET_COLLECTION", "TRIVET_DEBUG", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TRIVET_EMBEDDER", "hashing")
+    monkeypatch.setenv("TRIVET_CACHE", str(vectors))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -90,3 +91,61 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.add(data.notes())
         memory.wait()
     return path
+
+
+# --- the evaluation lab -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache of vectors for all tests."""
+    return tmp_path_factory.mktemp("vectors")
+
+
+@pytest.fixture
+def beir(tmp_path: Path) -> Callable[..., Path]:
+    """``beir(corpus, queries, qrels)``: a test collection in a folder; each part as lines or as records."""
+
+    def write(corpus: list[Any], queries: list[Any], qrels: list[str], name: str = "tiny", split: str = "test") -> Path:
+        folder = tmp_path / name
+        (folder / "qrels").mkdir(parents=True, exist_ok=True)
+        for file, records in (("corpus", corpus), ("queries", queries)):
+            lines = [item if isinstance(item, str) else json.dumps(item) for item in records]
+            (folder / f"{file}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        head = "query-id\tcorpus-id\tscore"
+        (folder / "qrels" / f"{split}.tsv").write_text("".join(f"{line}\n" for line in (head, *qrels)))
+        return folder
+
+    return write
+
+
+TREES = "alder ash aspen beech birch cedar cherry elm fir hazel holly larch lime maple oak pine plum poplar rowan yew"
+
+
+@pytest.fixture
+def trees(beir: Callable[..., Path]) -> Path:
+    """Forty questions of two strata; words find the right document of each, a document about the other half beside."""
+    names = [f"{tree}{part}" for tree in TREES.split() for part in ("leaf", "bark")]
+    corpus = [{"_id": f"d{at}", "title": name, "text": f"all of {name} in the wood"} for at, name in enumerate(names)]
+    queries = [
+        {"_id": f"q{at}", "text": f"{name} wood", "metadata": {"type": "leaf" if at % 2 == 0 else "bark"}}
+        for at, name in enumerate(names)
+    ]
+    return beir(corpus, queries, [f"q{at}\td{at}\t1" for at in range(len(names))], "trees")
+
+
+@pytest.fixture
+def trec(tmp_path: Path) -> Callable[..., Path]:
+    """``trec("right", lambda at: [f"d{at}"])``: another system's run over the forty questions."""
+
+    def write(name: str, answer: Callable[[int], list[str]]) -> Path:
+        path = tmp_path / f"{name}.trec"
+        lines = [
+            f"q{at} Q0 {id} {rank} {1 / rank} {name}"
+            for at in range(2 * len(TREES.split()))
+            for rank, id in enumerate(answer(at), start=1)
+        ]
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+
+    return write

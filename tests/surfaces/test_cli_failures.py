@@ -15,9 +15,12 @@ from trivet.fusion import FUSIONS
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.surfaces import cli as surface
 
-HEAVY = ("numpy", "faiss", "tantivy", "onnxruntime", "tokenizers", "httpx", "pathspec", "trivet.engine")
+HEAVY = (
+    "numpy", "faiss", "tantivy", "onnxruntime", "tokenizers", "httpx", "pathspec", "scipy", "ir_measures",
+    "trivet.engine", "trivet.evaluate",
+)  # fmt: skip
 NAMES = [command.name for command in surface.COMMANDS]
-#: How each command is called where there is no store yet; ``add``, ``import`` and ``profiles`` need none.
+#: How each command is called where there is no store yet; ``WITHOUT`` need none.
 WITHOUT_STORE = {
     "search": ["x"],
     "get": ["x"],
@@ -29,13 +32,15 @@ WITHOUT_STORE = {
     "reembed": [],
     "rebuild": [],
     "export": ["-"],
+    "tune": [],
 }
+WITHOUT = {"add", "import", "profiles", "doctor", "eval", "compare", "sweep", "gate"}
 
 
 def test_the_commands(cli) -> None:
     expected = "add import search get delete link settings feedback stats doctor reembed rebuild export profiles"
-    assert sorted(NAMES) == sorted(expected.split())
-    assert set(WITHOUT_STORE) | {"add", "import", "profiles", "doctor"} == set(NAMES)
+    assert sorted(NAMES) == sorted(f"{expected} eval compare sweep tune gate".split())
+    assert set(WITHOUT_STORE) | WITHOUT == set(NAMES)
     out = cli("--help").out
     assert all(f" {name} " in out for name in NAMES)
     assert cli().code == 0

@@ -188,7 +188,7 @@ class _Folder:
                 self._empty.add(id)
                 continue
             if created := _moment(meta.get("timestamp")):
-                document["created"] = created
+                document["created"] = document["updated"] = created  # nobody touched it since
             documents.append(document)
             self._known.add(id)
             self._scopes.update(value for key, value in flatten({"scope": meta.get("scope")}) if key == "scope")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 PATIENCE_MS = 600_000.0  # for the first question, which may have to wait until an index is built
 TIMED_EMBEDDINGS = 50  # questions embedded one by one, past every cache, to say what that takes
+_BLANKS = count(1)  # how many, the next time that is measured
 
 
 class Lab:
@@ -147,10 +149,11 @@ class Lab:
         if self._cached is None or not self.dataset.topics:
             return []
         inner, spent = self._cached.inner, []
+        # blanks more make another text for the model's own cache of queries, and the same for the model
+        blanks = " " * next(_BLANKS)
         for number, topic in enumerate(self.dataset.topics[: TIMED_EMBEDDINGS + 3]):
             begun = time.perf_counter()
-            # a blank more is another text to the model's own cache of queries and the same to the model
-            inner.embed_queries([f"{topic.text} "])
+            inner.embed_queries([f"{topic.text}{blanks}"])
             if number >= 3:
                 spent.append((time.perf_counter() - begun) * 1000)
         return spent

@@ -33,8 +33,8 @@ FEATURES = (
 )
 MEANS = (0.4207, 0.219, 0.0541, 0.605, 0.4067, 0.0641, 2.4936, 0.5346)
 DEVIATIONS = (0.1593, 0.1156, 0.0279, 0.1532, 0.1596, 0.025, 0.4238, 0.4988)
-COEFFICIENTS = (-0.288, 0.281, -0.531, 0.676, -0.604, 0.429, -0.232, -0.652)
-INTERCEPT = 0.293
+COEFFICIENTS = (-0.28, 0.29, -0.54, 0.7, -0.63, 0.43, -0.22, -0.66)
+INTERCEPT = 0.29
 
 Weighing = Callable[[str, Sequence[Ranking], Mapping[str, float]], Mapping[str, float]]
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from trivet.errors import StoreError
 from trivet.evaluate.report import (
-    curves,
     glance,
     headrooms,
     moved,
     provenance,
     quality,
     scatter,
+    settings,
     shares,
     speed,
     strata,
@@ -42,7 +42,7 @@ SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     scatter.section,
     moved.section,
     strata.section,
-    curves.section,
+    settings.section,
     headrooms.section,
     thresholds.section,
     shares.section,

@@ -47,4 +47,4 @@ def _picture(measure: str, found: list[tuple[str, Headroom]]) -> Html:
         marks.append(svg.circle(x(item.mean), y, 4.5, "dot fused", f"{label}: as it is {short(item.mean)}"))
     marks.append(rows.ended([f"{item.oracle_mean - item.mean:+.3f}" for _, item in found]))
     told = f"{measure}: the profile, the best alpha and the oracle, for {len(found)} datasets"
-    return panel(measure, "on the right: what the oracle would gain", frame.picture(told, *marks))
+    return panel(measure, "on the right: the oracle's gain", frame.picture(told, *marks))

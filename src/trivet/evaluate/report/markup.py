@@ -91,11 +91,11 @@ class Table:
         """The first column names the row. Wider than the screen, it scrolls by itself, by keyboard too."""
         head = tag("tr", *(self._heading(name) for name in self.head))
         body = (tag("tr", *_cells(row), class_=row.kind or None) for row in self.rows)
-        caption = tag("caption", self.caption) if self.caption else Html("")
-        table = tag("table", caption, tag("thead", head), tag("tbody", *body))
-        return tag(
-            "div", table, class_="scroll", tabindex=0, role="region", aria_label=self.caption or " ".join(self.head[:1])
-        )
+        table = tag("table", tag("thead", head), tag("tbody", *body))
+        label = self.caption or self.head[0]
+        scroll = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
+        # not a <caption>: that is as wide as the table, and would be scrolled away with it
+        return tag("div", tag("p", self.caption, class_="caption") if self.caption else "", scroll, class_="table")
 
     def _heading(self, name: str) -> Html:
         shown: str = tag("button", name, type="button") if self.sortable and name else name

@@ -22,8 +22,8 @@ from trivet.profile import LEGS
 
 DEFAULT = "default"
 LEG, FUSED, ELSEWHERE = "single legs", "fused", "from elsewhere"  # kinds of evaluation, in the order they are shown
-#: Evaluations times measures that get pictures: each takes a bootstrap of up to 0.1 s and half a kilobyte.
-PICTURED = 400
+#: Evaluations times measures that get pictures: each takes a bootstrap of 20 ms (the main one 100) and 1.5 kB of page.
+PICTURED = 1_000
 #: Pairs drawn topic by topic: each is up to 200 kB of page.
 PAIRS = 12
 #: Resamples of measures other than the main one, whose intervals are drawn and not tabled.

@@ -17,7 +17,7 @@ def section(view: View) -> Section | None:
         return None
     return Section(
         "moved",
-        "Moved most",
+        "Moved",
         "Which questions moved most?",
         "Both rankings side by side, best first. A filled mark with a number is a document judged right, with its "
         "grade; a hollow mark is one judged wrong; no mark: nobody judged it.",
@@ -32,10 +32,11 @@ def _pair(view: View, pair: Pair, opened: bool) -> Html:
         f"{label}: {pair.paired.challenger} against {pair.paired.baseline}, "
         f"{counted(len(items), 'topic')} by change in {pair.comparison.measure}"
     )
-    return folded(title, *(_topic(pair, item) for item in items), opened=opened)
+    topics = (_topic(pair, item, opened and place == 0) for place, item in enumerate(items))
+    return folded(title, *topics, opened=opened)
 
 
-def _topic(pair: Pair, item: Moved) -> Html:
+def _topic(pair: Pair, item: Moved, opened: bool) -> Html:
     kind = "better" if item.change > 0 else "worse"
     question = tag("span", item.text or f"topic {item.topic} (its text is not in this report)", class_="question")
     head = tag(
@@ -45,10 +46,12 @@ def _topic(pair: Pair, item: Moved) -> Html:
         tag("span", f"{short(item.before)} → {short(item.after)}", class_="numbers"),
         tag("span", f"{item.change:+.3f}", class_=f"change {kind}"),
     )
-    if not item.baseline and not item.challenger:
-        return tag("details", head, said("Neither ranking is in this report, or both found nothing."), class_="topic")
-    sides = (_ranking(pair.paired.baseline, item.baseline), _ranking(pair.paired.challenger, item.challenger))
-    return tag("details", head, tag("div", *sides, class_="sides"), class_="topic")
+    if item.baseline or item.challenger:
+        sides = (_ranking(pair.paired.baseline, item.baseline), _ranking(pair.paired.challenger, item.challenger))
+        body = tag("div", *sides, class_="sides")
+    else:
+        body = said("Neither ranking is in this report, or both found nothing.")
+    return tag("details", head, body, class_="topic", open="" if opened else None)
 
 
 def _ranking(name: str, ranking: tuple[tuple[str, int | None], ...]) -> Html:

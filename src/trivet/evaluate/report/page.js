@@ -83,10 +83,10 @@
       heading.setAttribute("aria-sort", falling ? "descending" : "ascending");
     });
 
-  // Print: what is folded is opened, and folded again afterwards.
+  // Print: what is folded is opened, all but the single topics' rankings, and folded again afterwards.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = all("details:not([open])");
+    opened = all("details:not([open], .topic)");
     for (const part of opened) part.open = true;
   });
   addEventListener("afterprint", () => {

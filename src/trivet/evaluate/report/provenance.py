@@ -28,7 +28,7 @@ def section(view: View) -> Section:
     parts += [folded(counted(len(rows), "evaluation"), table)]
     return Section(
         "provenance",
-        "Provenance",
+        "Origin",
         "Where does it come from?",
         "Intervals: percentile bootstrap over topics, 10,000 resamples of the main measure and of differences, "
         f"{FEWER_RESAMPLES:,} of the other measures. A topic without an answer counts 0.",

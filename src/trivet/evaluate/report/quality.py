@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from trivet.evaluate.report import svg
 from trivet.evaluate.report.figures import between, counted, short
-from trivet.evaluate.report.markup import Html, Section, legend, pane, panel, panels, said
+from trivet.evaluate.report.markup import Html, Section, joined, legend, pane, panel, panels, said
 from trivet.evaluate.report.material import LEG, Group, View, colour, kind
+from trivet.evaluate.report.matrix import matrix
 from trivet.evaluate.report.rows import Entry, Rows, dot
 
 _WORDS = {
@@ -22,15 +23,15 @@ def section(view: View) -> Section | None:
     if not view.pictured:
         return None
     drawn = {colour(item) for group in view.groups for item in group.evaluations}
-    parts = [legend((f"dot {kind}", words) for kind, words in _WORDS.items() if kind in drawn)]
+    keys = legend((f"dot {kind}", words) for kind, words in _WORDS.items() if kind in drawn)
     pictures = {
         measure: [picture for group in view.groups if (picture := _picture(view, group, measure)) is not None]
         for measure in view.pictured
     }
     if len(view.groups) == 1:  # there is room for every measure side by side
-        parts.append(panels(picture for found in pictures.values() for picture in found))
+        parts = [keys, panels(picture for found in pictures.values() for picture in found)]
     else:
-        parts += [pane("measure", measure, panels(found)) for measure, found in pictures.items()]
+        parts = [pane("measure", name, matrix(view, name), keys, panels(found)) for name, found in pictures.items()]
     if left_out := view.measures[len(view.pictured) :]:
         parts.append(said(f"Not drawn, to keep the page small, but in the tables: {', '.join(left_out)}."))
     return Section(
@@ -40,7 +41,7 @@ def section(view: View) -> Section | None:
         "The mean over all judged topics, with the interval that holds it in 95 % of bootstrap resamples. The dashed "
         "line is the best single leg. Intervals that overlap do not show that two profiles are alike: every profile "
         "was asked the same topics, so a difference is judged topic by topic, in the paired tests.",
-        Html("".join(parts)),
+        joined(parts),
     )
 
 
@@ -65,4 +66,6 @@ def _picture(view: View, group: Group, measure: str) -> Html | None:
     marks.append(rows.ended([short(mean) for mean in means]))
     best = max(zip(means, (item.name for item in shown), strict=True))
     told = f"{measure} of {len(shown)} profiles on {group.label}; the highest mean is {best[1]} with {short(best[0])}"
-    return panel(group.label, f"{measure}, {counted(group.topics, 'topic')}", frame.picture(told, *marks))
+    topics = counted(group.topics, "topic")
+    name, detail = (group.label, measure) if len(view.groups) > 1 else (measure, group.label)
+    return panel(name, f"{detail}, {topics}", frame.picture(told, *marks))

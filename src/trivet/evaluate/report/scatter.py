@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 
 from trivet.evaluate.report import svg
@@ -33,11 +34,11 @@ def section(view: View) -> Section | None:
         parts.append(said(f"{len(pairs)} of {total} pairs are drawn, to keep the page small; all are in the tests."))
     return Section(
         "topics",
-        "Topic by topic",
+        "Topics",
         "On which questions do they differ?",
         "Every topic is a dot: its value under the baseline across, under the challenger upward. Above the diagonal "
-        f"the challenger is better. Dots are moved by up to {JITTER:.1%} of the axis in each direction, so that equal "
-        "ones do not hide each other. Point at a coloured dot to read its question.",
+        f"the challenger is better. Dots are moved by up to {JITTER:.1%} of the axis, so that equal ones do not hide "
+        "each other. Point at a coloured dot to read its question.",
         joined(parts),
     )
 
@@ -49,7 +50,7 @@ def _picture(view: View, pair: Pair) -> Html | None:
     before, after = pair.baseline.scores.get(measure, {}), pair.challenger.scores.get(measure, {})
     if not before or before.keys() != after.keys():
         return None
-    frame = svg.Frame(height=svg.WIDTH - 10, left=44, right=14, top=10, bottom=42)
+    frame = svg.Frame(height=svg.WIDTH + 6, left=44, right=14, top=26, bottom=42)  # as wide as it is high
     low, high = svg.spread((*before.values(), *after.values()), 5, floor=0.0)
     room = (high - low) * 2 * JITTER
     x, y = (svg.Linear(low - room, high + room, *ends) for ends in (frame.x, frame.y))
@@ -73,8 +74,8 @@ def _picture(view: View, pair: Pair) -> Html | None:
     wins, losses = pair.paired.wins, pair.paired.losses
     marks += [svg.dots(ties, "tie")] if ties else []
     marks += moved
-    marks.append(svg.label(frame.x[0] + 8, frame.top + 16, f"▲ {wins:,} better", "corner better"))
-    marks.append(svg.label(frame.x[1] - 8, frame.y[0] - 10, f"▼ {losses:,} worse", "corner worse", "end"))
+    marks.append(svg.label(frame.x[0], 14, f"▲ {wins:,} better", "corner better"))
+    marks.append(svg.label(frame.x[1], 14, f"▼ {losses:,} worse", "corner worse", "end"))
     label = view.label(pair.comparison.dataset)
     counts = f"{wins:,} better, {losses:,} worse, {pair.paired.ties:,} the same"
     told = f"{measure} of each topic, {pair.baseline.name} across, {pair.challenger.name} upward: {counts}"
@@ -85,6 +86,7 @@ def _picture(view: View, pair: Pair) -> Html | None:
 
 
 def _jitter(topic: str) -> tuple[float, float]:
-    """Two numbers from -1 to 1, the same for the same topic in every picture."""
+    """A place in a circle of radius 1, the same for the same topic in every picture."""
     drawn = zlib.crc32(topic.encode("utf-8", "replace"))
-    return (drawn & 0xFFFF) / 0xFFFF * 2 - 1, (drawn >> 16) / 0xFFFF * 2 - 1
+    angle, distance = (drawn & 0xFFFF) / 0xFFFF * math.tau, math.sqrt((drawn >> 16) / 0xFFFF)
+    return distance * math.cos(angle), distance * math.sin(angle)

@@ -36,7 +36,7 @@ def _fused(group: Group) -> list[Evaluation]:
 
 def _picture(group: Group) -> Html:
     shown = _fused(group)
-    rows = Rows((Entry.of(item) for item in shown), right=60)
+    rows = Rows((Entry.of(item) for item in shown), right=76)
     frame = rows.frame
     x = svg.Linear(0.0, 1.0, *frame.x)
     ticks = svg.ticks(0.0, 1.0)

@@ -26,7 +26,8 @@ def section(view: View) -> Section | None:
 
 
 def _strata(group: Group) -> dict[str, int]:
-    return dict(Counter(group.evaluations[0].strata.values()).most_common())
+    fullest = max(group.evaluations, key=lambda item: len(item.strata))
+    return dict(Counter(fullest.strata.values()).most_common())
 
 
 def _table(group: Group, measure: str) -> Html:

@@ -21,7 +21,7 @@ from trivet.evaluate.report.figures import clipped, places, width
 from trivet.evaluate.report.markup import Attribute, Html, joined, tag
 
 WIDTH = 380  # of a picture, in the units of its letters: 12 high, as the page's small text
-LETTER = 6.4  # the width of a letter of that text, on average
+LETTER = 7.5  # the width of a letter of that text, on average
 
 
 class Scale(Protocol):
@@ -85,14 +85,15 @@ def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
 def spread(
     values: Iterable[float], about: int = 5, floor: float = -math.inf, ceiling: float = math.inf
 ) -> tuple[float, float]:
-    """The bounds of an axis that holds these values: round ones, not past floor and ceiling, never the same."""
+    """The bounds of an axis that holds these values: round ones, never the same, not past a floor or ceiling that
+    no value is past."""
     kept = [finite(value) for value in values] or [0.0]
     low, high = min(kept), max(kept)
     if high - low < 1e-6 * max(1.0, abs(low), abs(high)):
         low, high = low - 0.5, high + 0.5
     step = round_step((high - low) / about)
     low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
-    return max(low, floor), min(high, ceiling)
+    return max(low, floor) if floor <= min(kept) else low, min(high, ceiling) if ceiling >= max(kept) else high
 
 
 def spaced(values: Sequence[float], scale: Scale, gap: float) -> list[float]:
@@ -228,6 +229,6 @@ def named(values: Sequence[float]) -> list[str]:
     return [f"{value:,.{places(step)}f}" for value in values]
 
 
-def margin(names: Iterable[str], most: float = 132.0) -> float:
+def margin(names: Iterable[str], most: float = 140.0) -> float:
     """Room to the left for these names."""
     return min(most, 14 + LETTER * max((width(name) for name in names), default=0))

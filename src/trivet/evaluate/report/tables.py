@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trivet.evaluate.evaluation import Evaluation
 from trivet.evaluate.report.figures import long, ms, percent
-from trivet.evaluate.report.markup import Cell, Html, Row, Section, Table, folded, joined, pane
+from trivet.evaluate.report.markup import Cell, Html, Row, Section, Table, folded, joined
 from trivet.evaluate.report.material import Group, View, is_default
 
 _OPEN = 3  # datasets whose tables are shown unfolded
@@ -15,14 +17,13 @@ _TIPS = {
     "degraded": "topics for which some part did not answer",
     "false: unanswerable": "unanswerable questions that still got a hit, at the profile's threshold",
     "false: nonsense": "made-up questions that still got a hit, at the profile's threshold",
-    "mean rank": "among the profiles run on every dataset: 1 is the highest mean",
 }
 
 
 def section(view: View) -> Section | None:
     if not view.measures:
         return None
-    parts = [pane("measure", measure, _matrix(view, measure)) for measure in view.pictured if len(view.groups) > 1]
+    parts = []
     for group in view.groups:
         tables = (_overall(view, group), _findings(group))
         parts.append(folded(group.label, *tables, opened=len(view.groups) <= _OPEN))
@@ -36,41 +37,6 @@ def section(view: View) -> Section | None:
     )
 
 
-def _matrix(view: View, measure: str) -> Html:
-    """Profile × dataset, for those who look for one profile for all."""
-    means = {
-        (group.identity, item.name): item.mean(measure)
-        for group in view.groups
-        for item in group.evaluations
-        if item.scores.get(measure)
-    }
-    if not means:
-        return Html("")
-    everywhere = [name for name in view.names if all((group.identity, name) in means for group in view.groups)]
-    ranks = dict.fromkeys(everywhere, 0.0)
-    for group in view.groups:
-        for name in everywhere:
-            own = means[group.identity, name]
-            above = sum(means[group.identity, other] > own for other in everywhere)
-            level = sum(means[group.identity, other] == own for other in everywhere)
-            ranks[name] += (above + (level + 1) / 2) / len(view.groups)
-    rows = []
-    for name in view.names:
-        cells = [Cell(name, name, "name")]
-        for group in view.groups:
-            column = [value for (identity, _), value in means.items() if identity == group.identity]
-            cells.append(_mean_cell(means.get((group.identity, name)), column))
-        if name in ranks:
-            mean = sum(means[group.identity, name] for group in view.groups) / len(view.groups)
-            cells += [Cell(long(mean), mean, "total"), Cell(f"{ranks[name]:.2f}", ranks[name], "total")]
-        else:
-            cells += [Cell("–", kind="total"), Cell("–", kind="total")]
-        default = any(is_default(item) for group in view.groups for item in group.evaluations if item.name == name)
-        rows.append(Row(cells, "chosen" if default else ""))
-    head = ("profile", *(group.label for group in view.groups), "mean", "mean rank")
-    return Table(head, rows, f"{measure} on every dataset", tips=_TIPS).html()
-
-
 def _overall(view: View, group: Group) -> Html:
     rows = []
     columns = {
@@ -80,12 +46,13 @@ def _overall(view: View, group: Group) -> Html:
     used = [measure for measure in view.measures if columns[measure]]
     for item in group.evaluations:
         means = {measure: item.mean(measure) if item.scores.get(measure) else None for measure in used}
-        cells = [Cell(item.name, item.name, "name"), *(_mean_cell(means[name], columns[name]) for name in used)]
+        cells = [Cell(item.name, item.name, "name"), *(mean_cell(means[name], columns[name]) for name in used)]
         rows.append(Row(cells, "chosen" if is_default(item) else ""))
     return Table(("profile", *used), rows, f"{group.label}: every measure, mean over {group.topics:,} topics").html()
 
 
-def _mean_cell(mean: float | None, column: list[float]) -> Cell:
+def mean_cell(mean: float | None, column: Sequence[float]) -> Cell:
+    """The higher in its column, the deeper its colour; the highest in bold."""
     if mean is None:
         return Cell("–")
     low, high = min(column), max(column)

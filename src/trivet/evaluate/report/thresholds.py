@@ -24,11 +24,12 @@ def section(view: View) -> Section | None:
     if not shown:
         return None
     drawn = {name for items in shown.values() for item in items for name in _CURVES if _points(item, name)}
-    parts = [
-        switch("threshold", "Profile", list(shown)),
-        legend((f"line {kind}", words) for name, (kind, words) in _CURVES.items() if name in drawn),
-        *(pane("threshold", name, panels(_picture(view, item) for item in items)) for name, items in shown.items()),
-    ]
+    keys = legend((f"line {kind}", words) for name, (kind, words) in _CURVES.items() if name in drawn)
+    if len(view.groups) == 1:  # there is room for all of them
+        parts = [keys, panels(_picture(view, item) for items in shown.values() for item in items)]
+    else:
+        panes = (pane("threshold", name, panels(_picture(view, item) for item in shown[name])) for name in shown)
+        parts = [switch("threshold", "Profile", list(shown)), keys, *panes]
     tellers = [item for group in view.groups for item in group.evaluations if item.findings.cuts]
     if "false_unanswerable" not in drawn:
         parts.append(said("No dataset here has unanswerable questions."))
@@ -45,14 +46,14 @@ def section(view: View) -> Section | None:
 
 
 def _chosen(view: View) -> dict[str, list[Evaluation]]:
-    """Profile → its evaluations: the featured ones first, then those that cut already, then as they are ranked."""
+    """Profile → its evaluations: the featured ones first, then those that cut already, then in the page's order."""
     tellers = [item for group in view.groups for item in group.evaluations if item.findings.cuts]
     first = [view.featured(group).name for group in view.groups]
     cutting = [item.name for item in tellers if item.profile and item.profile.min_relevance > 0]
-    fused_first = reversed([item.name for item in sorted(tellers, key=lambda item: -view.names.index(item.name))])
-    order = dict.fromkeys((*first, *cutting, *fused_first))
-    found = {name: [item for item in tellers if item.name == name] for name in order}
-    return {name: items for name, items in list(found.items())[:MOST] if items}
+    found = {
+        name: [item for item in tellers if item.name == name] for name in dict.fromkeys((*first, *cutting, *view.names))
+    }
+    return dict([(name, items) for name, items in found.items() if items][:MOST])
 
 
 def _picture(view: View, item: Evaluation) -> Html:

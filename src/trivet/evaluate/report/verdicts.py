@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trivet.evaluate.comparison import Comparison
 from trivet.evaluate.report import svg
-from trivet.evaluate.report.figures import between, long, probability, short, signed
-from trivet.evaluate.report.markup import Cell, Html, Row, Section, Table, folded, legend, panel, panels
+from trivet.evaluate.report.figures import between, counted, long, probability, short, signed
+from trivet.evaluate.report.markup import Cell, Html, Row, Section, Table, folded, joined, legend, panel, panels
 from trivet.evaluate.report.material import View, colour, is_default
 from trivet.evaluate.report.rows import Entry, Rows
 from trivet.evaluate.significance import FEW, Paired
@@ -18,6 +18,7 @@ _TIPS = {
     "effect": "Cohen's d_z: the mean difference in standard deviations of the differences",
     "W / L / T": "topics on which the challenger is better, worse, the same",
 }
+_HEAD = ("difference", "95 % interval", "p", "Holm p", "effect", "W / L / T", "verdict")
 _OPEN = 2  # tables shown unfolded: of more, the first alone
 
 
@@ -29,18 +30,15 @@ def section(view: View) -> Section | None:
     for place, comparison in enumerate(compared):
         name = f"{view.label(comparison.dataset)}: {comparison.measure} against {comparison.baseline}"
         tables.append(folded(name, *_tables(comparison, name), opened=len(compared) <= _OPEN or place == 0))
+    keys = legend((("dot better", "better"), ("dot worse", "worse"), ("dot open", "no difference shown")))
     return Section(
         "tests",
-        "Paired tests",
+        "Tests",
         "Which differences are more than luck?",
         "Each challenger against the baseline on the same topics: the mean difference with its 95 % interval. Filled: "
         "shown at the 5 % level by a randomisation test, corrected after Holm for all challengers of that baseline. "
         f"Hollow: not shown, which is not the same as none. Below {FEW} topics no verdict is given.",
-        Html(
-            legend((("dot better", "better"), ("dot worse", "worse"), ("dot open", "no difference shown")))
-            + panels(_forest(view, comparison) for comparison in compared)
-            + "".join(tables)
-        ),
+        joined((keys, panels(_forest(view, comparison) for comparison in compared), *tables)),
     )
 
 
@@ -79,18 +77,25 @@ def _kind(pair: Paired) -> str:
 
 
 def _tables(comparison: Comparison, name: str) -> list[Html]:
-    head = (
-        *("challenger", "topics", "baseline", "challenger's", "difference", "95 % interval", "p", "Holm p", "effect"),
-        *("W / L / T", "verdict"),
-    )
-    found = [Table(head, [Row(_cells(pair)) for pair in comparison.overall], name, tips=_TIPS).html()]
+    first = comparison.overall[0]
+    caption = f"{name}, which has {long(first.mean_baseline)} over {counted(first.n, 'topic')}"
+    head = ("challenger", "mean", *_HEAD)
+    found = [Table(head, [Row(_cells(pair)) for pair in comparison.overall], caption, tips=_TIPS).html()]
     if comparison.strata:
         rows = [
-            Row((Cell(stratum, stratum), *_cells(pair)))
+            Row(
+                (
+                    Cell(stratum, stratum),
+                    Cell(f"{pair.n:,}", pair.n),
+                    Cell(long(pair.mean_baseline), pair.mean_baseline),
+                    *_cells(pair),
+                )
+            )
             for stratum, pairs in comparison.strata.items()
             for pair in pairs
         ]
-        table = Table(("stratum", *head), rows, f"{name}, by stratum, corrected over all of these", tips=_TIPS)
+        caption = f"{name}, by stratum; p corrected over all of these"
+        table = Table(("stratum", "topics", "baseline", *head), rows, caption, tips=_TIPS)
         found.append(folded("by stratum", table.html()))
     return found
 
@@ -98,8 +103,6 @@ def _tables(comparison: Comparison, name: str) -> list[Html]:
 def _cells(pair: Paired) -> list[Cell]:
     return [
         Cell(pair.challenger, pair.challenger, "name"),
-        Cell(f"{pair.n:,}", pair.n),
-        Cell(long(pair.mean_baseline), pair.mean_baseline),
         Cell(long(pair.mean_challenger), pair.mean_challenger),
         Cell(signed(pair.difference), pair.difference),
         Cell(between(pair.low, pair.high, sign=True), pair.low),

@@ -17,7 +17,20 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from trivet._version import __version__
-from trivet.surfaces.cli import care, doctor, documents, failures, importing, judging, searching, tuning
+from trivet.surfaces.cli import (
+    care,
+    comparing,
+    doctor,
+    documents,
+    evaluating,
+    failures,
+    gating,
+    importing,
+    judging,
+    searching,
+    sweeping,
+    tuning,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,25 @@ COMMANDS = (
         'trivet feedback "why did the alarms stay silent" minutes-3 --bad',
         "trivet feedback --list --json",
         'trivet feedback --forget "why did the alarms stay silent" minutes-3',
+    )),
+    Command("eval", evaluating.eval_, "Measure", (
+        "trivet eval demo",
+        "trivet eval data/scifact -p default -p memories --save results/ --report scifact.html",
+        "trivet eval data/scifact -m nDCG@10 -m R@100 -k 100 --run-out default.trec",
+        "trivet eval data/scifact --run bm25s.trec",
+    )),
+    Command("compare", comparing.compare, "Measure", (
+        "trivet compare demo -p default -p memories",
+        "trivet compare data/locomo --set fusion=rrf --without adversarial",
+        "trivet compare results/eval-1a2b3c-*.json results/eval-4d5e6f-*.json --moved 10",
+    )),
+    Command("sweep", sweeping.sweep, "Measure", (
+        "trivet sweep demo --over alpha=0:1:0.1",
+        "trivet sweep data/scifact --set fusion=rrf --over rrf_k=2,5,20,60 --over depths.dense=50,100",
+    )),
+    Command("gate", gating.gate, "Measure", (
+        "trivet gate demo --against demo.json --write",
+        "trivet gate demo --against demo.json --margin 0.02",
     )),
     Command("stats", care.stats, "Look after", ("trivet stats --json",)),
     Command("doctor", doctor.doctor, "Look after", ("trivet doctor --store memory.db",)),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -22,8 +26,9 @@ def option(
     )
 
 
-def flag(names: str, help: str) -> Any:
-    return typer.Option(*names.split(), metavar="", help=help)  # else typer writes <bool> behind it
+def flag(names: str, help: str, panel: str | None = None) -> Any:
+    # without the empty metavar typer writes <bool> behind it
+    return typer.Option(*names.split(), metavar="", help=help, rich_help_panel=panel)
 
 
 def argument(metavar: str, help: str) -> Any:
@@ -53,3 +58,39 @@ Where = Annotated[
         "kind=note, year>=2020, tags=a,b (any of), author!=sam, due=* (has one), or JSON. Repeat: all must hold.",
     ),
 ]
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each dataclass among its parameters taken apart into options, one a field.
+
+    Commands that share a dozen options name them once, and hand them on as one value.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        if parameter.name in groups:
+            parameters += _fields(groups[parameter.name])
+        else:
+            parameters.append(_parameter(parameter.name, hints[parameter.name], parameter.default))
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        grouped = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()
+        }
+        command(**grouped, **given)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def _fields(kind: type) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    return [_parameter(item.name, hints[item.name], item.default) for item in fields(kind)]
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 Progress = Callable[[int, int], None]
+Steps = Callable[[str, int, int], None]  # what a step is called, how far it is and how far it goes
 
 UNWRAPPED = 10_000  # columns of a pipe: wider than any line, so that nothing is folded
 # A stored text may hold escape sequences; a terminal must not obey them.
@@ -91,18 +92,34 @@ def clean(text: str) -> str:
 @contextmanager
 def progress(what: str, unit: str) -> Iterator[Progress]:
     """A bar on stderr, fed with (done, total); nothing where stderr is no terminal."""
+    with steps(what, unit) as report:
+        yield lambda done, total: report(what, done, total)
+
+
+@contextmanager
+def steps(first: str = "", unit: str = "") -> Iterator[Steps]:
+    """The same bar for one step after another: the newest step's."""
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda step, done, total: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=32, complete_style="#5fafff", finished_style="#5fafff"),
         MofNCompleteColumn(),
         TextColumn(unit, style="dim"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=stderr().console, transient=True) as shown:
-        task = shown.add_task(what, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total or None)
+        task = shown.add_task(first, total=None)
+        current, reached = first, 0
+
+        def update(step: str, done: int, total: int) -> None:
+            nonlocal current, reached
+            if step != current or done < reached:
+                shown.reset(task, description=clean(step))
+            current, reached = step, done
+            shown.update(task, completed=done, total=total or None)
+
+        yield update
