@@ -38,7 +38,7 @@ class Findings:
     returned: float  # hits a topic, mean
     precision: float  # of all hits returned, the share judged right
     right: int  # hits judged right
-    only: Mapping[str, int]  # leg → right hits that no other leg found
+    only: Mapping[str, int]  # leg → right hits that no other leg has among as many of its own best
     unanswerable: int  # how many such topics were asked
     false_unanswerable: float | None  # share of them answered, at the profile's threshold
     nonsense: int

@@ -28,7 +28,7 @@ class Answer:
     ids: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
     relevances: tuple[float, ...] = ()
-    legs: tuple[tuple[str, ...], ...] = ()  # per hit, the legs that found it
+    legs: tuple[tuple[str, ...], ...] = ()  # per hit, the legs that have it among as many of their own best
     ms: float = 0.0
     degraded: tuple[str, ...] = ()
 
@@ -40,7 +40,7 @@ class Answer:
             tuple(hit.id for hit in hits),
             tuple(hit.score for hit in hits),
             tuple(hit.relevance for hit in hits),
-            tuple(tuple(item.leg for item in hit.contributions) for hit in hits),
+            tuple(tuple(item.leg for item in hit.contributions if item.rank <= len(hits)) for hit in hits),
             next((stage.ms for stage in results.trace if stage.name == "total"), 0.0),
             tuple(f"{item.part}: {item.reason}" for item in results.degraded),
         )
