@@ -110,7 +110,8 @@ def test_the_shipped_path_is_search(demo_lab: Lab, demo_topics: list[Topic]) -> 
         found = demo_lab.engine.search(topic.text, where=topic.where, profile="default")
         assert run.answers[topic.id].ids == tuple(hit.id for hit in found)
         assert run.answers[topic.id].scores == tuple(hit.score for hit in found)
-        assert run.answers[topic.id].legs == tuple(tuple(item.leg for item in hit.contributions) for hit in found)
+        heads = tuple(tuple(part.leg for part in hit.contributions if part.rank <= len(found)) for hit in found)
+        assert run.answers[topic.id].legs == heads
         assert run.answers[topic.id].ms > 0
 
 
@@ -240,7 +241,7 @@ def test_a_lab_without_a_model(small: Dataset) -> None:
         run = check_equal(lab, PROFILES["default"])
         for answer in run.answers.values():
             assert [reason for reason in answer.degraded if reason.startswith("dense: found by words alone")]
-            assert set(answer.legs) <= {("lexical",)}
+            assert set(answer.legs) <= {("lexical",), ()}  # (): dedup made room for one further down
         assert not any(answer.degraded for answer in check_equal(lab, WORDS).answers.values())
         for ask in (lab.run, lab.rerun):
             with pytest.raises(StoreError, match="no leg answered: dense"):

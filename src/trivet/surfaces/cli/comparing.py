@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def compare(
     what: Annotated[
         list[str],
-        argument("DATASET|RESULT...", "A dataset (a folder or `demo`), or .json results of `trivet eval --save`."),
+        argument("DATASET|RESULT", "A dataset (a folder or `demo`), or .json results of `trivet eval --save`."),
     ],
     contenders: Contenders,
     source: Source,

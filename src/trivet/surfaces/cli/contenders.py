@@ -30,7 +30,8 @@ class Contenders:
     """The options that say how the questions are answered."""
 
     profile: Annotated[
-        list[str] | None, option("--profile -p", "NAME|FILE", "One of `trivet profiles` or a .toml/.json file.", _KNOBS)
+        list[str] | None,
+        option("--profile -p", "NAME|FILE", "One of `trivet profiles` or a .toml/.json file. Repeat for more.", _KNOBS),
     ] = None
     k: Annotated[int | None, option("-k", "N", "How many hits; else as the profile says.", _KNOBS)] = None
     alpha: Annotated[float | None, option("--alpha", "0–1", "0: words alone, 1: meaning alone.", _KNOBS)] = None
@@ -63,6 +64,15 @@ class Contenders:
 
     def _changed(self, profile: Profile) -> Profile:
         return profile.with_changes({**self.changes, **flags.changes(k=self.k)})
+
+
+@dataclass(frozen=True, slots=True)
+class Contender(Contenders):
+    """The same of one profile. Still a list: of two, typer would take the second and say nothing."""
+
+    profile: Annotated[
+        list[str] | None, option("--profile -p", "NAME|FILE", "One of `trivet profiles` or a .toml/.json file.", _KNOBS)
+    ] = None
 
 
 def told_apart(profiles: list[Profile]) -> dict[str, Profile]:

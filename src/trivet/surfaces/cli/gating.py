@@ -11,7 +11,7 @@ import typer
 
 from trivet.errors import NotFoundError, TrivetError
 from trivet.surfaces.cli import options, outputs, screen, sources, verdicts
-from trivet.surfaces.cli.contenders import Contenders
+from trivet.surfaces.cli.contenders import Contender
 from trivet.surfaces.cli.options import flag, option, spread
 from trivet.surfaces.cli.sources import Source
 from trivet.surfaces.cli.trials import Trial
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def gate(
     dataset: sources.Name,
     against: Annotated[Path, option("--against", "FILE", "The stored result: a promise.")],
-    contenders: Contenders,
+    contender: Contender,
     source: Source,
     measure: sources.Measure = "nDCG@10",
     margin: Annotated[float, option("--margin", "0–1", "How far it may fall.", default=True)] = 0.01,
@@ -45,7 +45,7 @@ def gate(
     if stored is not None and not write:  # what can be refused is refused before anything is asked
         judged(stored, replace(stored, dataset=asked.identity), measure, margin)
     outputs.file(against, "--against")
-    profile = contenders.one(_promised(stored))
+    profile = contender.one(_promised(stored))
     measures = list(dict.fromkeys((measure, *MEASURES))) if write else [measure]
     (current,), _ = Trial(asked, source, {profile.name: profile}, measures).evaluate()
     alike = stored is not None and stored.dataset == current.dataset and measure in stored.scores

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from trivet.errors import InputError
 from trivet.surfaces.cli import opening, options, outputs, screen, sources
-from trivet.surfaces.cli.contenders import Contenders
+from trivet.surfaces.cli.contenders import Contender
 from trivet.surfaces.cli.options import argument, flag, option, spread
 from trivet.surfaces.cli.sources import Source
 
@@ -25,7 +25,7 @@ STORE_VARIABLE = "TRIVET_STORE"
 
 @spread
 def tune(
-    contenders: Contenders,
+    contender: Contender,
     source: Source,
     dataset: Annotated[
         str | None, argument("DATASET", "A folder in BEIR layout, or `demo`. Without it: the store's feedback.")
@@ -61,7 +61,7 @@ def tune(
     _check(dataset, source, holdout, folds, store, apply)
     measure = sources.checked([measure])[0]
     outputs.file(out, "--out")
-    with sources.steps() as told, _asked(dataset, contenders, source, store, collection, told) as (lab, start):
+    with sources.steps() as told, _asked(dataset, contender, source, store, collection, told) as (lab, start):
         proof = source.load(dataset, holdout) if dataset and holdout else None
         found = learn(lab, start, measure=measure, folds=folds or 5, holdout=proof, progress=told)
         applied = apply and found.changed
@@ -91,7 +91,7 @@ def _check(
 @contextmanager
 def _asked(
     dataset: str | None,
-    contenders: Contenders,
+    contender: Contender,
     source: Source,
     store: Path | None,
     collection: str,
@@ -99,7 +99,7 @@ def _asked(
 ) -> Iterator[tuple[Lab, Profile]]:
     """The questions, ready to be asked, and the profile to start from."""
     if dataset is not None:
-        start = contenders.one()
+        start = contender.one()
         with source.lab(source.load(dataset), told) as lab:
             yield lab, start
         return
@@ -108,7 +108,7 @@ def _asked(
 
     place = store or Path(os.environ.get(STORE_VARIABLE) or options.DEFAULT_STORE)
     with opening.existing(place, collection, model=True) as engine:
-        yield Lab(from_feedback(engine), engine), contenders.one(engine.settings)
+        yield Lab(from_feedback(engine), engine), contender.one(engine.settings)
 
 
 def _write(found: Tuned, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from trivet.errors import InputError
 from trivet.surfaces.cli import flags, options, outputs, screen, sources
-from trivet.surfaces.cli.contenders import Contenders
+from trivet.surfaces.cli.contenders import Contender
 from trivet.surfaces.cli.options import option, spread
 from trivet.surfaces.cli.sources import Source
 
@@ -24,7 +24,7 @@ def sweep(
         list[str],
         option("--over", "NAME=VALUES", "A range with both ends (0:1:0.1) or a list (2,5,60). Repeat for a grid."),
     ],
-    contenders: Contenders,
+    contender: Contender,
     source: Source,
     measure: sources.Measure = "nDCG@10",
     report: outputs.Report = None,
@@ -36,7 +36,7 @@ def sweep(
 
     measure = sources.checked([measure])[0]
     swept = axes(over)
-    profile = contenders.one()
+    profile = contender.one()
     outputs.file(report, "--report")
     asked = source.load(dataset)
     with sources.steps() as told, source.lab(asked, told) as lab:
