@@ -52,7 +52,7 @@ class TestOneProfile:
         out = cli("eval", "demo").out
         assert row(out, "paraphrase")[1] == "10"
         for told in (
-            "that lexical alone found",
+            "in the top k of lexical alone",
             "right among the returned",
             "answered, though nothing is right",
             "answered, though it was nonsense",
@@ -106,7 +106,7 @@ class TestOneProfile:
     def test_headroom(self, cli) -> None:
         ran = cli("eval", "demo", "--headroom", "--fast")
         told = cli("eval", "demo", "--headroom", "--fast", "--json").json["headroom"]["default"]
-        assert f"{told['best_alpha']:g}: {told['best_mean']:.4f}" in ran.out
+        assert f"{told['best_mean']:.4f} at {told['best_alpha']:g}" in ran.out
         assert f"{told['oracle_mean']:.4f}" in ran.out
         assert told["mean"] <= told["best_mean"] <= told["oracle_mean"]
 

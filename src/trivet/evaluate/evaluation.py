@@ -169,7 +169,8 @@ def evaluate(
     made_up = ask(profile, findings.nonsense(dataset.topics), progress=progress)
     spent = [] if fast or not profile.weights["dense"] else lab.embedding_ms()
     found = findings.look(run, dataset.qrels, unanswerable, made_up, spent)
-    return judge(dataset, run, measures=measures, found=found, profile=profile, model=lab.model)
+    judged = judge(dataset, run, measures=measures, found=found, profile=profile, model=lab.model)
+    return replace(judged, dataset=lab.identity)
 
 
 def judge(

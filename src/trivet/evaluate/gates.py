@@ -47,7 +47,7 @@ def gate(stored: Evaluation, current: Evaluation, measure: str = MAIN, margin: f
     if stored.dataset != current.dataset:
         raise InputError(
             f"gate: the stored result is of {stored.dataset}, this one of {current.dataset}; "
-            "the set was changed: store a new result with trivet gate --store"
+            "the set was changed: store a new result with trivet gate --write"
         )
     warnings = []
     if stored.model != current.model:

@@ -45,6 +45,7 @@ class Lab:
         """``engine`` holds the documents already and stays the caller's; ``fill`` makes one from the dataset's own."""
         self.dataset, self.engine, self.drop_self = dataset, engine, drop_self
         self._filled = False
+        self._made_with: dict[str, Any] = {}
         self._cached: CachedEmbedder | None = None
         self._memory: _Memory | None = None
         self._ready: set[str] = set()  # legs whose index is built
@@ -85,7 +86,14 @@ class Lab:
             raise
         lab = cls(dataset, engine, drop_self)
         lab._filled, lab._cached = True, cached
+        lab._made_with = {"language": language, "passage_size": passage_size}
         return lab
+
+    @property
+    def identity(self) -> str:
+        """The dataset's, and how it was put in and asked where that is not the usual way: results of two ways differ."""
+        ways = [f"{name}={value}" for name, value in self._made_with.items() if value is not None]
+        return "~".join([self.dataset.identity, *ways, *(["drop_self"] if self.drop_self else [])])
 
     @property
     def model(self) -> str | None:

@@ -27,6 +27,7 @@ from trivet.surfaces.cli import (
     gating,
     importing,
     judging,
+    learning,
     searching,
     sweeping,
     tuning,
@@ -96,6 +97,11 @@ COMMANDS = (
     Command("sweep", sweeping.sweep, "Measure", (
         "trivet sweep demo --over alpha=0:1:0.1",
         "trivet sweep data/scifact --set fusion=rrf --over rrf_k=2,5,20,60 --over depths.dense=50,100",
+    )),
+    Command("tune", learning.tune, "Measure", (
+        "trivet tune data/scifact --split train --holdout test --out scifact.toml",
+        "trivet tune demo --split train -p memories",
+        "trivet tune --store memory.db --apply",
     )),
     Command("gate", gating.gate, "Measure", (
         "trivet gate demo --against demo.json --write",

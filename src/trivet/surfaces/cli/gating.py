@@ -51,7 +51,7 @@ def gate(
     alike = stored is not None and stored.dataset == current.dataset and measure in stored.scores
     verdict = judged(stored, current, measure, margin) if stored is not None and alike else None
     if write:
-        _write(current, against)
+        outputs.write(against, json_.dumps(current.to_dict(answers=False), ensure_ascii=False, indent=1) + "\n")
     gated = verdicts.Gated(measure, current, stored, verdict, write)
     place = screen.stdout()
     if json:
@@ -85,9 +85,3 @@ def _promised(stored: Evaluation | None) -> Profile | None:
     if stored is None or stored.profile is None:
         return None
     return PROFILES.get(stored.profile.name, stored.profile)
-
-
-def _write(current: Evaluation, path: Path) -> None:
-    text = json_.dumps(current.to_dict(answers=False), ensure_ascii=False, indent=1)
-    path.write_text(f"{text}\n", encoding="utf-8")
-    outputs.wrote(path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from trivet.errors import InputError
 from trivet.surfaces.cli import opening, options, outputs, screen, sources
@@ -56,20 +57,33 @@ def tune(
 
     Keeps the profile it started from where the gain does not hold.
     """
+    from trivet.evaluate.tuning import FOLDS
     from trivet.evaluate.tuning import tune as learn
 
     _check(dataset, source, holdout, folds, store, apply)
     measure = sources.checked([measure])[0]
     outputs.file(out, "--out")
-    with sources.steps() as told, _asked(dataset, contender, source, store, collection, told) as (lab, start):
-        proof = source.load(dataset, holdout) if dataset and holdout else None
-        found = learn(lab, start, measure=measure, folds=folds or 5, holdout=proof, progress=told)
-        applied = apply and found.changed
-        if applied:
-            lab.engine.update_settings(found.profile)
+    place = store or Path(os.environ.get(STORE_VARIABLE) or options.DEFAULT_STORE)
+    with sources.steps() as told, _asked(dataset, contender, source, place, collection, holdout, told) as asked:
+        found = learn(asked.lab, asked.start, measure=measure, folds=folds or FOLDS, holdout=asked.proof, progress=told)
+        if apply and found.changed:
+            asked.lab.engine.update_settings(found.profile)
     if out:
-        _write(found, out)
-    _show(found, lab.dataset, applied, json)
+        outputs.write(out, found.to_toml())
+    done = ""
+    if apply:
+        settings = f"the settings of {place} ({collection})"
+        done = f"{settings} are now {found.profile.identity}" if found.changed else f"{settings} were left as they are"
+    _show(found, asked.lab.dataset, apply and found.changed, done, json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The questions, ready to be asked, the profile to start from, and the questions to prove it on."""
+
+    lab: Lab
+    start: Profile
+    proof: Dataset | None = None
 
 
 def _check(
@@ -93,35 +107,29 @@ def _asked(
     dataset: str | None,
     contender: Contender,
     source: Source,
-    store: Path | None,
+    place: Path,
     collection: str,
+    holdout: str | None,
     told: screen.Steps,
-) -> Iterator[tuple[Lab, Profile]]:
-    """The questions, ready to be asked, and the profile to start from."""
+) -> Iterator[_Asked]:
     if dataset is not None:
-        start = contender.one()
-        with source.lab(source.load(dataset), told) as lab:
-            yield lab, start
+        start, topics = contender.one(), source.load(dataset)
+        proof = source.load(dataset, holdout) if holdout else None
+        with source.lab(topics, told) as lab:
+            yield _Asked(lab, start, proof)
         return
     from trivet.evaluate import Lab
     from trivet.evaluate.judgements import from_feedback
 
-    place = store or Path(os.environ.get(STORE_VARIABLE) or options.DEFAULT_STORE)
-    with opening.existing(place, collection, model=True) as engine:
-        yield Lab(from_feedback(engine), engine), contender.one(engine.settings)
+    with opening.existing(place, collection, model=True) as engine, Lab(from_feedback(engine), engine) as lab:
+        yield _Asked(lab, contender.one(engine.settings))
 
 
-def _write(found: Tuned, path: Path) -> None:
-    path.write_text(found.to_toml(), encoding="utf-8")
-    outputs.wrote(path)
-
-
-def _show(found: Tuned, dataset: Dataset, applied: bool, json: bool) -> None:
+def _show(found: Tuned, dataset: Dataset, applied: bool, done: str, json: bool) -> None:
     if json:
-        told: dict[str, Any] = {**found.to_dict(), "dataset": dataset.identity, "applied": applied}
-        screen.print_json(told)
+        screen.print_json({**found.to_dict(), "applied": applied, "notes": list(dataset.notes)})
         return
     from trivet.surfaces.cli import lessons
 
     place = screen.stdout()
-    place.show(lessons.shown(found, dataset, applied, place))
+    place.show(lessons.shown(found, dataset, done, place))

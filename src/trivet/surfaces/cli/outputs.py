@@ -87,3 +87,8 @@ def report(
 
 def wrote(path: Path) -> None:
     say(f"wrote {path}", "dim")
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    wrote(path)

@@ -102,7 +102,7 @@ def _findings(item: Evaluation, legs: Sequence[str], headroom: Headroom | None) 
     took = _legs(item)
     return {
         "right hits": f"{found.right:,}",
-        **{f"  that {leg} alone found": f"{found.only.get(leg, 0):,}" if leg in took else "" for leg in legs},
+        **{f"  in the top k of {leg} alone": f"{found.only.get(leg, 0):,}" if leg in took else "" for leg in legs},
         "right among the returned": f"{found.precision:.1%} of {found.returned:.1f}",
         "relevance threshold": f"{item.profile.min_relevance:g}" if item.profile else "",
         "  answered, though nothing is right": _false(found.false_unanswerable, found.unanswerable),
@@ -111,8 +111,8 @@ def _findings(item: Evaluation, legs: Sequence[str], headroom: Headroom | None) 
         "degraded": Text(f"{found.degraded:,}", style="red" if found.degraded else ""),
         "time, p50 / p95": f"{found.p50_ms:.1f} / {found.p95_ms:.1f} ms" if found.p95_ms else "",
         "  and to embed the question": f"{found.embed_ms:.1f} ms" if found.embed_ms is not None else "",
-        "the alpha that suits these topics": f"{headroom.best_alpha:g}: {headroom.best_mean:.4f}" if headroom else "",
-        "  each topic's own (an oracle's)": f"{headroom.oracle_mean:.4f}" if headroom else "",
+        "with one alpha for all topics": f"{headroom.best_mean:.4f} at {headroom.best_alpha:g}" if headroom else "",
+        "  with each topic's own, by an oracle": f"{headroom.oracle_mean:.4f}" if headroom else "",
     }
 
 

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 _WHAT = "What is asked"
 _STORE = "The store it is put into"
 
-STEPS = {"add": "storing", "embed": "embedding", "ask": "asking", "fuse": "fusing", "sweep": "trying settings"}
+STEPS = {
+    "sweep": "trying settings",
+    "tune": "trying settings",
+    "add": "storing",
+    "embed": "embedding",
+    "ask": "asking",
+    "fuse": "fusing",
+}
 
 Name = Annotated[str, argument("DATASET", "A folder in BEIR layout, or `demo`: the small set that ships.")]
 Measure = Annotated[

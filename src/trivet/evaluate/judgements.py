@@ -1,0 +1,76 @@
+"""What have people said was right?
+
+Feedback is judgement collected in passing: ``engine.feedback(query, id, good)``, or ``trivet feedback``. Here it
+becomes a dataset without documents, to be asked of the very collection it is about:
+
+>>> lab = Lab(from_feedback(engine), engine)
+
+It is not a test collection. A question is kept without the filter it was asked under, so it is asked of the whole
+collection. And people judge only what they were shown: a document nobody judged counts as wrong, so a profile that
+finds new ones is punished for it. That bias is on the side of the profile that was in use, and it is the smaller evil.
+Leaving documents without a judgement out of the ranking before it is scored (condensed lists; Sakai: "Alternatives to
+Bpref", SIGIR 2007) is fair where everything shown was judged. Where people judge down to the first good answer it is a
+trap: what was shown above a good document is all bad, so any other order looks better. On simulated judgements of the
+default's first five hits, tuning by condensed lists left the default for a worse profile in 73, 100 and 100 of 100
+draws of 100, 300 and 300 topics (SciFact, LoCoMo, CoSQA: -0.03, -0.05 and -0.15 nDCG@10); tuning by plain ones in none
+to 3, and it kept most of the gain where there was one. With good judgements alone, condensed lists see nothing at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from trivet.errors import InputError
+from trivet.evaluate.dataset import Dataset, Topic
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+
+FEEDBACK = "feedback"  # the name of the dataset and of its split
+FEWEST = 5  # questions with a good document: fewer do not even make the folds of a cross-validation
+
+
+def from_feedback(engine: Engine) -> Dataset:
+    """The judged questions of a collection: good is grade 1, bad is grade 0.
+
+    A verdict on a document that is gone is passed over, and so is a question for which nothing good is left; ``notes``
+    says how many. Fewer than ``FEWEST`` questions are refused.
+    """
+    said = engine.feedbacks()
+    there = _still_there(engine, (given.id for given in said))
+    judged: dict[str, dict[str, int]] = {}
+    for given in said:
+        grades = judged.setdefault(given.query, {})
+        if given.id in there:
+            grades[given.id] = int(given.good)
+    answered = {query: judged[query] for query in sorted(judged) if any(judged[query].values())}
+    notes = []
+    if gone := sum(given.id not in there for given in said):
+        notes.append(f"{gone:,} of {len(said):,} verdicts are on documents that are gone: passed over")
+    if unanswered := len(judged) - len(answered):
+        notes.append(f"{unanswered:,} of {len(judged):,} questions have no good document: not asked")
+    if len(answered) < FEWEST:
+        told = f"feedback: {len(answered)} questions have a good document, and {FEWEST} is the least to learn from"
+        raise InputError("; ".join((told, *notes, "say more with `trivet feedback QUERY ID --good`")))
+    topics = [Topic(_digest(query), query) for query in answered]
+    return Dataset(
+        name=FEEDBACK,
+        split=FEEDBACK,
+        documents=(),
+        topics=tuple(topics),
+        qrels={topic.id: answered[topic.text] for topic in topics},
+        digest=_digest(json.dumps(answered, sort_keys=True)),
+        notes=tuple(notes),
+    )
+
+
+def _still_there(engine: Engine, ids: Iterable[str]) -> set[str]:
+    return {id for id in set(ids) if engine.get(id) is not None}
+
+
+def _digest(text: str) -> str:
+    """A name that stays when more is said: a topic of today is the same topic tomorrow."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
