@@ -67,7 +67,7 @@ def test_a_stored_result_gates_itself(small_lab: Lab, tmp_path: Path) -> None:
 
 def test_another_set_is_refused(stored: Evaluation, make_evaluation: MakeEvaluation) -> None:
     other = make_evaluation("c", [1, 0, 1, 1] * 10, dataset="111111111111")
-    with pytest.raises(InputError, match=r"of hand/test#0{12}, this one of hand/test#1{12}; .*trivet gate --store"):
+    with pytest.raises(InputError, match=r"of hand/test#0{12}, this one of hand/test#1{12}; .*trivet gate --write"):
         gate(stored, other)
 
 

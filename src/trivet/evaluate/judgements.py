@@ -46,7 +46,7 @@ def from_feedback(engine: Engine) -> Dataset:
         grades = judged.setdefault(given.query, {})
         if given.id in there:
             grades[given.id] = int(given.good)
-    answered = {query: judged[query] for query in sorted(judged) if any(judged[query].values())}
+    answered = {query: grades for query, grades in judged.items() if any(grades.values())}
     notes = []
     if gone := sum(given.id not in there for given in said):
         notes.append(f"{gone:,} of {len(said):,} verdicts are on documents that are gone: passed over")

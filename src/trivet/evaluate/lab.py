@@ -91,7 +91,7 @@ class Lab:
 
     @property
     def identity(self) -> str:
-        """The dataset's, and how it was put in and asked where that is not the usual way: results of two ways differ."""
+        """The dataset's, with how it was put in and asked where that is not the usual way."""
         ways = [f"{name}={value}" for name, value in self._made_with.items() if value is not None]
         return "~".join([self.dataset.identity, *ways, *(["drop_self"] if self.drop_self else [])])
 

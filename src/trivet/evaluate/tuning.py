@@ -272,7 +272,7 @@ def tune(
         measure=measure,
         seed=seed,
     )
-    better = proposed.profile is not start and pair.n >= FEW and pair.difference > 0 and _one_sided(pair) < LEVEL
+    better = proposed.profile is not start and pair.n >= FEW and _one_sided(pair) < LEVEL
     tuned = proposed.profile.with_changes({"name": NAME}) if better else start
     return Tuned(
         profile=tuned,
