@@ -209,6 +209,13 @@ class TestTune:
         assert found.profile.weights["trigram"] > 0
         assert found.profile.weights["dense"] == 0.5  # a model may come yet
 
+    def test_a_single_leg_that_nothing_can_be_weighed_against_is_refused(self) -> None:
+        with trivet.open(":memory:", embedder="none") as engine:
+            engine.add(documents())
+            only = Profile(weights={"trigram": 1.0})
+            with pytest.raises(InputError, match="nothing but the profile to start from"):
+                tune(Lab(dataset(), engine), only)
+
 
 class TestHoldout:
     LEARNT, KEPT = range(14), range(14, QUESTIONS)
@@ -238,11 +245,8 @@ class TestHoldout:
             (lambda: dataset(range(10, QUESTIONS)), "4 of its 34 topics are in planted/test#digest14"),
             (lambda: replace(dataset(range(14, 44)), topics=(Topic("t03", "other words"),)), "1 of its 1 topics"),
             (
-                lambda: replace(
-                    dataset(range(14, 44)),
-                    topics=(Topic("other", "STORY1 told1, key1?"), *dataset(range(15, 44)).topics),
-                ),
-                "1 of its 30 topics",
+                lambda: replace(dataset(range(14, 44)), topics=(Topic("other", "STORY1 told1, key1?"),)),
+                "every question of planted/test#digest30 is asked in planted/test#digest14",
             ),
             (lambda: replace(dataset(range(14, 44)), documents=documents()[:-1]), "about other documents"),
         ],
@@ -252,6 +256,14 @@ class TestHoldout:
     ) -> None:
         with pytest.raises(InputError, match=told):
             tune(Lab(dataset(self.LEARNT), engine), WORDY, space=BALANCE, holdout=holdout())
+
+    def test_a_question_that_was_learnt_from_is_left_out_and_counted(self, engine: trivet.Engine) -> None:
+        held = dataset(self.KEPT)
+        twin = Topic("twin", "STORY1 told1, key1?")
+        twice = replace(held, topics=(*held.topics, twin), qrels={**held.qrels, "twin": {"right1": 1}})
+        found = tune(Lab(dataset(self.LEARNT), engine), WORDY, space=BALANCE, holdout=twice)
+        assert found.pair.n == 30
+        assert "1 held-out questions are among those learnt from: left out" in found.warnings
 
     def test_the_same_words_in_another_scope_are_another_question(self, engine: trivet.Engine) -> None:
         twin = replace(topic(1), id="twin", where=Eq("id", "right1"))
@@ -408,6 +420,8 @@ class TestSpace:
             for name in ("default", "chunks")
         }
         assert asked == {"default": {0.0}, "chunks": {0.0, 0.75, 1.5, 3.0}}
+        wanted = Space.around(named("default"), trigrams=True).candidates(named("default"))
+        assert {choice.profile.weights["trigram"] for choice in wanted} == {0.0, 0.1, 0.2, 0.4, 0.8}
 
     def test_the_start_keeps_its_weighing_unless_that_is_tried_too(self) -> None:
         start = Profile(weighing="query")

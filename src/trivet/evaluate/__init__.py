@@ -11,11 +11,13 @@ from trivet.evaluate.comparison import Comparison, compare
 from trivet.evaluate.dataset import Dataset, Topic, load, splits
 from trivet.evaluate.evaluation import Evaluation, evaluate, judge, read_evaluation
 from trivet.evaluate.gates import Verdict, gate
+from trivet.evaluate.judgements import from_feedback
 from trivet.evaluate.lab import Lab
 from trivet.evaluate.measures import MEASURES, score
 from trivet.evaluate.run import Answer, Run, read_run
 from trivet.evaluate.significance import Paired, paired
 from trivet.evaluate.sweeps import Headroom, Sweep, headroom, sweep
+from trivet.evaluate.tuning import Space, Tuned, tune
 
 __all__ = [
     "MEASURES",
@@ -27,11 +29,14 @@ __all__ = [
     "Lab",
     "Paired",
     "Run",
+    "Space",
     "Sweep",
     "Topic",
+    "Tuned",
     "Verdict",
     "compare",
     "evaluate",
+    "from_feedback",
     "gate",
     "headroom",
     "judge",
@@ -42,4 +47,5 @@ __all__ = [
     "score",
     "splits",
     "sweep",
+    "tune",
 ]
