@@ -88,6 +88,7 @@ def measure(dataset: Dataset, cache: str | None, pictures: Pictures | None = Non
     found = shipped.findings
     return {
         "identity": dataset.identity,
+        "commit": made()["commit"],
         "documents": len(dataset.documents),
         "topics": len(dataset.topics),
         "notes": list(dataset.notes),
@@ -203,7 +204,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of sets in BEIR layout")
     parser.add_argument("--cache", help="where vectors are kept (the user's cache folder otherwise)")
     parser.add_argument("--only", nargs="*", default=(), help="names of sets; all that have judgements otherwise")
-    parser.add_argument("--parts", type=Path, help="a folder for each set's results, not measured again for one commit")
+    parser.add_argument("--parts", type=Path, help="a folder for each set's results; what is there is not measured again")
     parser.add_argument("--report", type=Path, help="an HTML page to look at")
     parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
     options = parser.parse_args()
@@ -216,7 +217,7 @@ def main() -> None:
         if options.only and path.name not in options.only:
             continue
         dataset = load(path, without=WITHOUT.get(path.name, ()))
-        done = Path(options.parts) / f"{made()['commit']}-{path.name}.json" if options.parts else None
+        done = Path(options.parts) / f"{path.name}.json" if options.parts else None
         if done is not None and done.exists() and pictures is None:
             measured[path.name] = json.loads(done.read_text(encoding="utf-8"))
         else:

@@ -27,6 +27,7 @@ SHOWN = (
     "snippets",
     "default",
 )
+SAMPLED = ("trigram", "chunks")  # asked fewer topics than the others: not ranked among them
 SIGNIFICANT = 0.05
 
 
@@ -50,7 +51,7 @@ def page(results: dict[str, Any], name: str) -> str:
         *_rest(sets),
         "\n## The sets\n",
         *(
-            f"- `{one['identity']}`: {one['documents']:,} documents, {one['topics']:,} topics."
+            f"- `{one['identity']}`: {one['documents']:,} documents, {one['topics']:,} topics, commit `{one['commit']}`."
             + "".join(f" {note}." for note in one["notes"])
             for one in sets.values()
         ),
@@ -73,7 +74,8 @@ _SYSTEMS = """
 
 ▼ significantly below the default on that set, ▲ significantly above (paired randomisation, Holm over all systems of the
 set, 5 %); no mark: no difference shown. Rank: mean over the sets of the rank among all systems, those of the next table
-included. `trigram` and `chunks` were asked a sample of at most 100 topics a set, chosen by hash, and compared on it.
+included. `trigram` and `chunks` were asked a sample of at most 100 topics a set, chosen by hash, compared on it and not
+ranked.
 """
 _CURVES = """
 ## Over the weight of meaning, and over k
@@ -112,7 +114,7 @@ def mean(sets: dict[str, Any], system: str) -> float:
 
 def ranks(one: dict[str, Any]) -> dict[str, float]:
     """System → rank on this set, 1 the best; equals share the mean of their places."""
-    values = {system: value(one, system) for system in one["systems"]}
+    values = {system: value(one, system) for system in one["systems"] if system not in SAMPLED}
     found = {}
     for system, mine in values.items():
         above, level = sum(other > mine for other in values.values()), sum(other == mine for other in values.values())
@@ -181,7 +183,8 @@ def _table(sets: dict[str, Any]) -> list[str]:
     for system in SHOWN:
         cells = [f"{value(one, system):.3f}{_mark(one, system)}" for one in sets.values()]
         label = f"**{system}**" if system == "default" else system
-        rows.append(f"| {label} | {' | '.join(cells)} | {mean(sets, system):.4f} | {placed[system]:.1f} |")
+        place = f"{placed[system]:.1f}" if system in placed else "–"
+        rows.append(f"| {label} | {' | '.join(cells)} | {mean(sets, system):.4f} | {place} |")
     return rows
 
 
@@ -239,7 +242,7 @@ def _left_out(sets: dict[str, Any]) -> list[str]:
             f"{value(one, 'default'):.4f} |"
         )
     counted = ", ".join(f"{system} {times} times" for system, times in Counter(chosen.values()).most_common())
-    systems = len(next(iter(sets.values()))["systems"])
+    systems = len(ranks(next(iter(sets.values()))))
     return [*rows, "", f"Of {systems} systems: {counted}."]
 
 

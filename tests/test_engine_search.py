@@ -789,17 +789,21 @@ class TestWeighing:
         chosen = trivet.PROFILES["default"].with_changes({"alpha": 0.3, "weighing": "query"})
         assert (chosen.weighing, chosen.weights["dense"]) == ("query", 0.3)
 
-    def test_a_script_the_model_does_not_read_is_answered_by_words(self, open_store: Any) -> None:
+    def test_a_script_the_model_does_not_read_leans_on_words(self, open_store: Any) -> None:
         with open_store(embedder="builtin") as memory:
             memory.add(
                 [{"id": "zh", "text": "金融科技精英论坛在深圳举行。"}, {"id": "en", "text": "the forum in Shenzhen"}]
             )
-            found = memory.search("金融科技论坛")
-            assert [hit.id for hit in found] == ["zh"]
-            assert [item.part for item in found.degraded] == ["dense"]
-            assert "does not read" in found.degraded[0].reason
-            alone = memory.search("金融科技论坛", alpha=1)  # nobody else is there to answer
-            assert not alone.degraded and len(alone) == 2
+            found = memory.search("金融科技论坛", profile="default")
+            assert found[0].id == "zh"
+            assert {item.leg: round(item.weight, 3) for item in found[0].contributions} == {
+                "lexical": 0.9,
+                "dense": 0.1,
+            }
+            dense = next(stage.detail for stage in found.trace if stage.name == "dense")
+            assert "does not read this script" in dense
+            given = memory.search("金融科技论坛", profile="default", alpha=0.5)  # as given
+            assert {item.leg: item.weight for item in given[0].contributions} == {"lexical": 0.5, "dense": 0.5}
 
 
 NOTES_TO_WEIGH = [

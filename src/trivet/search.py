@@ -19,7 +19,7 @@ from trivet.filters import epoch, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.weighing import WEIGHINGS
 from trivet.intake import MAX_QUERY
-from trivet.legs.dense import Dense, reads
+from trivet.legs.dense import Dense
 from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
@@ -208,10 +208,6 @@ class Search:
             if state.model is None or embedder is None:
                 alone = "found by words alone: " if legs else ""
                 degraded.append(Degraded("dense", f"{alone}{self._models.why_none}"))
-            elif legs and not has_vector and not reads(embedder, text):
-                degraded.append(
-                    Degraded("dense", "the model does not read this question's script: found by words alone")
-                )
             elif state.model.spec.startswith("vectors:") and not has_vector:
                 degraded.append(Degraded("dense", "the caller brings the vectors of this collection, and gave none"))
             else:

@@ -85,7 +85,8 @@ class Ranking:
 
     ``floor`` is the scorer's guaranteed minimum (TM2C2 normalises by it), ``unrelated`` the score of a text that has
     nothing to do with the query and ``ceiling`` that of a perfect match: the last two turn a raw score into an
-    absolute strength in [0, 1].
+    absolute strength in [0, 1]. ``at_home`` is false where the leg answers a question it was not made for, such as an
+    English model one in Chinese: its list is better than none and worth little beside another.
     """
 
     leg: str
@@ -96,6 +97,7 @@ class Ranking:
     unrelated: float = 0.0
     ceiling: float = 1.0
     notes: tuple[str, ...] = ()
+    at_home: bool = True
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import exp, log
 from pathlib import Path
 
@@ -63,6 +64,13 @@ class TestByQuery:
         sharp = curve("dense", 0.95, 0.6, 0.58, unrelated=0.5)
         even = {"lexical": 0.5, "dense": 0.5}
         assert by_query("a b c", [WORDS, sharp], even)["dense"] > by_query("a b c", [WORDS, flat], even)["dense"]
+
+    def test_a_model_that_does_not_read_the_script_decides_little(self) -> None:
+        foreign = replace(MEANING, at_home=False)
+        found = by_query("金融", [WORDS, foreign], {"lexical": 1.0, "dense": 1.0})
+        assert found == {"lexical": pytest.approx(1.8), "dense": pytest.approx(0.2)}
+        least = {"lexical": 0.95, "dense": 0.05}  # who wants it to count less still is not overruled
+        assert by_query("金融", [WORDS, foreign], least) == pytest.approx(least)
 
     @pytest.mark.parametrize("weights", [{"lexical": 1.0, "dense": 0.0}, {"lexical": 0.0, "dense": 1.0}])
     def test_a_leg_at_zero_stays_there(self, weights: dict[str, float]) -> None:

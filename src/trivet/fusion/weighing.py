@@ -34,6 +34,7 @@ FEATURES = (
 MEANS = (0.4207, 0.219, 0.0541, 0.605, 0.4067, 0.0641, 2.4936, 0.5346)
 DEVIATIONS = (0.1593, 0.1156, 0.0279, 0.1532, 0.1596, 0.025, 0.4238, 0.4988)
 COEFFICIENTS = (-0.28, 0.29, -0.54, 0.7, -0.63, 0.43, -0.22, -0.66)
+NOT_AT_HOME = 0.1  # the share of a meaning leg that does not read the script; memdaily_zh is level from 0.02 to 0.2
 INTERCEPT = 0.29
 
 Weighing = Callable[[str, Sequence[Ranking], Mapping[str, float]], Mapping[str, float]]
@@ -50,6 +51,9 @@ def by_query(text: str, rankings: Sequence[Ranking], weights: Mapping[str, float
     total = weights.get(WORDS, 0.0) + weights.get(MEANING, 0.0)
     if not {WORDS, MEANING} <= found.keys() or not weights[WORDS] or not weights[MEANING]:
         return weights  # one leg has nothing to be weighed against
+    if not found[MEANING].at_home:
+        share = min(NOT_AT_HOME, weights[MEANING] / total)
+        return {**weights, WORDS: total * (1.0 - share), MEANING: total * share}
     shift = INTERCEPT + fsum(
         coefficient * (value - mean) / deviation
         for coefficient, value, mean, deviation in zip(
