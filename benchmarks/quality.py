@@ -204,7 +204,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of sets in BEIR layout")
     parser.add_argument("--cache", help="where vectors are kept (the user's cache folder otherwise)")
     parser.add_argument("--only", nargs="*", default=(), help="names of sets; all that have judgements otherwise")
-    parser.add_argument("--parts", type=Path, help="a folder for each set's results; what is there is not measured again")
+    parser.add_argument("--parts", type=Path, help="a folder for each set's results; what is there is taken as it is")
     parser.add_argument("--report", type=Path, help="an HTML page to look at")
     parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
     options = parser.parse_args()

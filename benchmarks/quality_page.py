@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ def page(results: dict[str, Any], name: str) -> str:
         *_rest(sets),
         "\n## The sets\n",
         *(
-            f"- `{one['identity']}`: {one['documents']:,} documents, {one['topics']:,} topics, commit `{one['commit']}`."
-            + "".join(f" {note}." for note in one["notes"])
+            f"- `{one['identity']}`: {one['documents']:,} documents, {one['topics']:,} topics, "
+            f"measured at commit `{one['commit']}`." + "".join(f" {note}." for note in one["notes"])
             for one in sets.values()
         ),
         "\n## The systems\n",
@@ -219,11 +220,12 @@ def _against_leg(sets: dict[str, Any]) -> list[str]:
     return rows
 
 
-def chosen_without(sets: dict[str, Any]) -> dict[str, str]:
+def chosen_without(sets: dict[str, Any], among: Callable[[str], bool] = lambda system: True) -> dict[str, str]:
     """Set → the system with the best mean rank on all the others."""
     found = {}
     for name in sets:
         placed = mean_ranks({other: one for other, one in sets.items() if other != name})
+        placed = {system: place for system, place in placed.items() if among(system)}
         found[name] = min(placed, key=lambda system: placed[system])
     return found
 
@@ -241,9 +243,17 @@ def _left_out(sets: dict[str, Any]) -> list[str]:
             f"| {name} | {system} | {placed[system]:g} | {value(one, system):.4f} | {placed['default']:g} | "
             f"{value(one, 'default'):.4f} |"
         )
-    counted = ", ".join(f"{system} {times} times" for system, times in Counter(chosen.values()).most_common())
     systems = len(ranks(next(iter(sets.values()))))
-    return [*rows, "", f"Of {systems} systems: {counted}."]
+    fixed = chosen_without(sets, among=lambda system: system != "default")
+    return [
+        *rows,
+        "",
+        f"Of {systems} systems: {_counted(chosen)}. Of those with fixed weights: {_counted(fixed)}.",
+    ]
+
+
+def _counted(chosen: dict[str, str]) -> str:
+    return ", ".join(f"{system} {times} times" for system, times in Counter(chosen.values()).most_common())
 
 
 def _rest(sets: dict[str, Any]) -> list[str]:
