@@ -88,7 +88,7 @@ def test_the_command_page_is_what_the_commands_say() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = module.page()
-    assert page.count("\n## `trivet ") == 19
+    assert page.count("\n## `trivet ") == 23
     assert (ROOT / "docs/CLI.md").read_text() == page, "run `make docs`"
     for section in page.split("\n## ")[1:]:
         assert "**Example" in section, section.splitlines()[0]
@@ -109,7 +109,18 @@ def test_every_dependency_has_its_reason() -> None:
 def test_architecture_is_short_and_names_every_module() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(page.splitlines()) < 200
-    for folder in ("legs", "fusion", "rerank", "stores/sqlite", "embedders", "evaluate", "surfaces/cli"):
+    parts = (
+        "legs",
+        "fusion",
+        "rerank",
+        "stores/sqlite",
+        "embedders",
+        "evaluate",
+        "surfaces/cli",
+        "surfaces/mcp",
+        "surfaces/http",
+    )
+    for folder in parts:
         assert f"`src/trivet/{folder}/`" in page
     for module in (*(ROOT / "src/trivet").glob("*.py"), *(ROOT / "src/trivet/evaluate").glob("*.py")):
         if not module.name.startswith("_"):

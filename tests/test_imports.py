@@ -30,6 +30,9 @@ HEAVY = (
     "rich",
     "sqlite3",
     "filelock",
+    "fastapi",
+    "pydantic",
+    "uvicorn",
 )
 
 

@@ -347,3 +347,15 @@ class TestChangesAndDepth:
         assert Profile(depths={"lexical": 7}).depths == {"lexical": 7, "trigram": 50, "dense": 100}
         assert Profile(timeouts={"dense": 7}).timeouts == {"lexical": 10_000.0, "trigram": 10_000.0, "dense": 7.0}
         assert Profile(weights={"dense": 1}).weights == {"lexical": 0.0, "trigram": 0.0, "dense": 1.0}
+
+
+def test_following_links_is_on_and_changes_the_identity_only_when_it_is_off() -> None:
+    """Identities that were written down before the setting existed stay what they were."""
+    on, off = Profile(), Profile(follow_links=False)
+    assert on.follow_links
+    assert on.identity != off.identity
+    assert Profile.from_json(off.to_json()) == off == Profile.from_toml(off.to_toml())
+    old = {key: value for key, value in on.to_dict().items() if key != "follow_links"}
+    assert Profile.from_dict(old) == on
+    with pytest.raises(InputError, match="follow_links: 1 is not true or false"):
+        Profile(follow_links=1)  # type: ignore[arg-type]

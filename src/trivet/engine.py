@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trivet import intake, transfer
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotFoundError
+from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.filters import Filter, parse_filter
+from trivet.memory import likeness, remembering
+from trivet.memory.redaction import redact_values
 from trivet.models import Models
 from trivet.passages import cut
 from trivet.profile import PROFILES, Profile, named
@@ -24,18 +27,19 @@ from trivet.stores.sqlite.shelf import Shelf
 from trivet.stores.sqlite.store import SqliteStore
 from trivet.types import (
     Added,
+    Degraded,
     Document,
     Embedder,
     Explanation,
     Feedback,
     Link,
+    Page,
+    Remembered,
     Report,
     Results,
+    SettingsChange,
     Stats,
 )
-
-if TYPE_CHECKING:
-    pass
 
 Progress = Callable[[int, int], None]
 
@@ -68,16 +72,20 @@ class Engine:
         documents: str | Mapping[str, Any] | Document | Iterable[str | Mapping[str, Any] | Document],
         *,
         progress: Progress | None = None,
+        redact: bool = False,
         **fields: Any,
     ) -> Added:
-        """Store one document, many, or an iterator of them; an id that exists is replaced.
+        """Store one document, many, or an iterator of them; an id that exists is replaced; ``redact``: without secrets.
 
         Durable and searchable by its words when it returns. A few passages are embedded before it returns, many in
         the background: ``wait`` blocks until they are done.
         """
         model = self._shelf.state().model
         dim = model.dim if model else None
-        given = (intake.prepare(*item, self._cut, dim) for item in intake.documents(documents, fields))
+        read = intake.documents(documents, fields)
+        if redact:
+            read = ((_redacted(document)[0], links, vector) for document, links, vector in read)
+        given = (intake.prepare(*item, self._cut, dim) for item in read)
         if isinstance(documents, Sequence):  # known as a whole: nothing is stored unless all of it can be
             given = (item for item in list(given))
         ids: list[str] = []
@@ -105,6 +113,79 @@ class Engine:
         pending = self._shelf.state().pending
         return Added(tuple(ids), counts.added, counts.updated, counts.unchanged, duplicates, pending, degraded)
 
+    def remember(
+        self,
+        text: str,
+        *,
+        id: str | None = None,
+        title: str = "",
+        kind: str = "note",
+        meta: Mapping[str, Any] | None = None,
+        importance: float | None = None,
+        created: datetime | str | float | None = None,
+        valid_from: datetime | str | float | None = None,
+        valid_to: datetime | str | float | None = None,
+        links: Iterable[Any] | None = (),
+        redact: bool = False,
+        where: Any = None,
+    ) -> Remembered:
+        """Store a text, unless it is remembered already: then that document is reinforced, and its id returned.
+
+        The same is: the same title and text up to case, width and white space, of the same kind, with the same
+        metadata and validity, and not superseded. What says nearly the same is reported and never merged; ``where``
+        says among which documents it is looked for. An ``id`` that exists is replaced, as by ``add``.
+        """
+        fields = {"text": text, "id": id, "title": title, "kind": kind, "meta": meta, "importance": importance}
+        times = {"created": created, "valid_from": valid_from, "valid_to": valid_to}
+        linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
+        ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {})
+        document, redacted = _redacted(document) if redact else (document, ())
+        if where is not None:
+            self._parse(where)  # refused before anything is written
+        model = self._shelf.state().model
+        stored, written = self._shelf.remember(
+            intake.prepare(document, checked, None, self._cut, None),
+            model.mid if model else None,
+            lambda other: likeness.same(document, other),
+            remembering.likely_twins(self._search, self._shelf, document),
+            id is not None,
+            lambda known: remembering.reinforced(known, importance),
+        )
+        if written is None:
+            return Remembered(stored, False, True, (), redacted)
+        degraded = self._models.embed_new(written.pids)
+        known = [link.target for link in checked or ()]
+        similar, missing = remembering.similar(self._search, self._shelf, self._models, document, where, known)
+        return Remembered(stored, True, False, similar, redacted, tuple(dict.fromkeys((*degraded, *missing))))
+
+    def patch(self, id: str, **fields: Any) -> Document:
+        """Change some fields of a document and leave the others: text, title, kind, meta, importance, created,
+        valid_from, valid_to, links (all that go out from it), vector. Metadata is merged, level by level; None takes a
+        key or a bound away. Two who change different fields at once both do. ``redact=True`` takes secrets out."""
+        redact = fields.pop("redact", False)
+        model = self._shelf.state().model
+
+        def change(known: Document) -> records.Prepared:
+            document, links, vector = intake.patched(known, fields)
+            document = _redacted(document)[0] if redact else document
+            return intake.prepare(document, links, vector, self._cut, model.dim if model else None)
+
+        written = self._shelf.amend(intake.check_id(id, "id"), model.mid if model else None, change)
+        self._models.embed_new(written.pids)
+        found = self.get(id)
+        if found is None:
+            raise NotFoundError(f"id: document {id!r} was deleted meanwhile")
+        return found
+
+    def touch(self, ids: str | Iterable[str]) -> int:
+        """Say that documents were recalled: counts an access of each, with its time. Returns how many there were.
+
+        An id that is not here is passed over: what was recalled a moment ago may be gone.
+        """
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        checked = list(dict.fromkeys(intake.check_id(id, "id") for id in wanted))
+        return self._shelf.touch(checked) if checked else 0
+
     def _cut(self, text: str) -> list[Any]:
         size = self._shelf.config.get("passage_size")
         return cut(text) if size is None else cut(text, size=size)
@@ -121,6 +202,14 @@ class Engine:
     def documents(self, where: Any = None) -> Iterator[Document]:
         """Every document the filter allows, in the order they were first added."""
         return self._shelf.documents(self._parse(where))
+
+    def page(self, where: Any = None, after: str | None = None, limit: int = 100) -> Page:
+        """Up to ``limit`` documents the filter allows, in the order they were first added; ``after`` is the ``next`` of
+        the page before. Whatever is written in between, none comes twice and none that stays is skipped."""
+        start, size = intake.check_cursor(after), intake.check_limit(limit, intake.MAX_PAGE)
+        found = self._shelf.page(self._parse(where), start, size + 1)
+        following = str(found[size - 1][0]) if len(found) > size else None
+        return Page(tuple(document for _, document in found[:size]), following)
 
     def delete(self, ids: str | Iterable[str] | None = None, *, where: Any = None) -> int:
         """Delete by id, by ids or by filter; returns how many there were."""
@@ -197,16 +286,27 @@ class Engine:
         vector: Any = None,
         offset: int = 0,
         at: datetime | str | float | None = None,
+        as_of: datetime | str | float | None = None,
+        touch: bool = False,
         **overrides: Any,
     ) -> Results:
         """The best ``k`` documents, each with its explanation.
+
+        ``as_of`` leaves out what was not valid at that moment (``valid_from`` on, before ``valid_to``); ``touch``
+        counts the hits as accessed, otherwise a search changes nothing.
 
         ``profile`` is a name or a Profile (the collection's settings otherwise); any field of it can be overridden by
         keyword for this request: ``alpha=0.3``, ``fusion="rrf"``, ``rrf_k=5``, ``weights={"dense": 2}``,
         ``min_relevance=0.4``.
         """
         chosen = overrides if k is None else {**overrides, "k": k}
-        return self._search.run(query, where, profile, exclude, vector, offset, at, chosen)
+        results = self._search.run(query, where, profile, exclude, vector, offset, at, chosen, as_of)
+        if touch and results.hits:
+            try:
+                self._shelf.touch([hit.id for hit in results.hits])
+            except StoreError as error:  # found is found
+                return replace(results, degraded=(*results.degraded, Degraded("touch", str(error))))
+        return results
 
     def explain(
         self, query: str, id: str, where: Any = None, profile: str | Profile | None = None, **options: Any
@@ -232,14 +332,45 @@ class Engine:
         """The profile in force, as every process sees it now."""
         return self._search.settings(self._shelf.state().settings)
 
-    def update_settings(self, profile: str | Profile | None = None, **changes: Any) -> Profile:
-        """Change the settings at once for every process: start from a profile, or from what is in force."""
+    def update_settings(self, profile: str | Profile | None = None, *, by: str = "", **changes: Any) -> Profile:
+        """Change the settings at once for every process: start from a profile, or from what is in force.
+
+        ``by`` says who: it stands in the history.
+        """
         start = named(profile) if isinstance(profile, str) else profile
 
         def change(current: str) -> str:
             return (start or Profile.from_json(current)).with_changes(changes).to_json()
 
-        return Profile.from_json(self._shelf.change_settings(change))
+        return Profile.from_json(self._shelf.change_settings(change, intake.check_by(by)))
+
+    def settings_history(self, limit: int = 50) -> list[SettingsChange]:
+        """The last changes of the settings, the latest first."""
+        rows = self._shelf.settings_history(intake.check_limit(limit, intake.MAX_PAGE))
+        return [
+            SettingsChange(row.number, row.at, row.by, Profile.from_json(row.settings), _readable(row.previous))
+            for row in rows
+        ]
+
+    def revert_settings(self, to: int | None = None, by: str = "") -> Profile:
+        """Take the last change back; or go back to the settings as change number ``to`` made them (0: as they were
+        before the first). This is a change too, and can be reverted."""
+        if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
+            raise InputError(f"to: {to!r} is not the number of a change; settings_history() shows them")
+
+        def change(_: str) -> str:  # within the transaction: what is read here is what is in force
+            latest = self._shelf.settings_history(1)
+            if to is None:
+                settings = latest[0].previous if latest else None
+            else:
+                row = self._shelf.settings_change(to or 1)
+                settings = None if row is None else row.settings if to else row.previous
+            if settings is None:
+                told = f"no change {to} is kept" if to is not None else "they were never changed"
+                raise NotFoundError(f"settings: {told}; settings_history() shows what there is")
+            return Profile.from_json(settings).to_json()
+
+        return Profile.from_json(self._shelf.change_settings(change, intake.check_by(by)))
 
     def stats(self) -> Stats:
         state = self._shelf.state()
@@ -354,6 +485,19 @@ def _shut(store: SqliteStore, models: list[Models], legs: Legs) -> None:
         each.close()
     legs.close()
     store.close()
+
+
+def _redacted(document: Document) -> tuple[Document, tuple[str, ...]]:
+    """The document without secrets in its text, title and metadata, and the kinds that were found."""
+    plain, kinds = redact_values({"text": document.text, "title": document.title, "meta": document.meta})
+    return replace(document, **plain), kinds
+
+
+def _readable(settings: str) -> Profile | None:
+    try:
+        return Profile.from_json(settings)
+    except InputError:
+        return None
 
 
 def _batches(given: Iterator[records.Prepared]) -> Iterator[list[records.Prepared]]:

@@ -30,9 +30,11 @@ MAX_QUERY = 10_000  # characters; a question longer than this is a document
 MAX_ID = 512  # characters
 MAX_META = 1_000_000  # characters of JSON
 MAX_DEPTH = 32  # of nested metadata
+MAX_PAGE = 1_000  # documents of one page
 
 _FIELDS = tuple(field.name for field in fields(Document))
 _KNOWN = (*_FIELDS, "links", "vector")
+_PATCHABLE = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to", "links", "vector")
 
 
 def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...] | None, Any]]:
@@ -82,6 +84,7 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
         kind=_kind(plain.get("kind"), name),
         meta=_meta(plain.get("meta"), name),
         importance=_importance(plain.get("importance"), name),
+        accesses=_accesses(plain.get("accesses"), name),
         **{field: _moment(plain.get(field), f"{name}: {field}") for field in TIME_FIELDS},
     )
     if document.valid_from and document.valid_to and document.valid_from > document.valid_to:
@@ -112,6 +115,55 @@ def check_passage_size(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"passage_size: {value!r} is not a whole number of tokens from 0 (never cut) up")
     return value
+
+
+def check_limit(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(f"limit: {value!r} is not a whole number from 1 to {most:,}")
+    return value
+
+
+def check_cursor(value: Any) -> int:
+    """Where the page before ended, as a row number; 0 for the first page."""
+    if value is None:
+        return 0
+    if not isinstance(value, str) or not (value.isascii() and value.isdigit()) or len(value) > 18:
+        raise InputError(f"after: {value!r} is not the `next` of a page; leave it out to begin at the first")
+    return int(value)
+
+
+def check_by(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > MAX_ID:
+        raise InputError(f"by: {value!r} is not a short text that says who changes the settings")
+    return clean(value).replace("\0", "")
+
+
+def patched(known: Document, changes: Mapping[str, Any]) -> tuple[Document, tuple[Link, ...] | None, Any]:
+    """The document with some fields changed: (document, links, vector) as ``documents`` gives them."""
+    for name in changes:
+        if name not in _PATCHABLE:
+            close = get_close_matches(name, _PATCHABLE, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(f"{name}: a patch cannot change it; {hint}Known: {', '.join(_PATCHABLE)}")
+    plain = {**_plain(known, "document"), "updated": None, **changes}
+    if plain["text"] is None:
+        plain["text"] = ""
+    if isinstance(changes.get("meta"), Mapping):
+        plain["meta"] = _merged(known.meta, changes["meta"], 0)
+    return _document(plain, f"document {known.id!r}")
+
+
+def _merged(known: Any, changes: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    """RFC 7396: a mapping is merged, None takes away, everything else replaces."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"meta: nested more than {MAX_DEPTH} levels deep")
+    merged = dict(known) if isinstance(known, Mapping) else {}
+    for key, value in changes.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value, depth + 1) if isinstance(value, Mapping) else value
+    return merged
 
 
 def clean(text: str) -> str:
@@ -151,6 +203,14 @@ def _importance(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         raise InputError(f"{name}: importance {value!r} is not a number from 0 to 1")
     return float(value)
+
+
+def _accesses(value: Any, name: str) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise InputError(f"{name}: accesses {value!r} is not a whole number from 0 up")
+    return value
 
 
 def _moment(value: Any, name: str) -> datetime | None:

@@ -60,6 +60,7 @@ class Profile:
     pool: Depth = "k+10"
     rerankers: tuple[Step, ...] = ()
     min_relevance: float = 0.0
+    follow_links: bool = True
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
@@ -69,6 +70,8 @@ class Profile:
     def identity(self) -> str:
         """``name#digest``: two profiles that rank alike have the same digest, whatever they are called."""
         ranked = {key: value for key, value in self.to_dict().items() if key != "name"}
+        if self.follow_links:  # younger than the digests that are written down, and on unless it is said
+            del ranked["follow_links"]
         digest = hashlib.sha256(json.dumps(ranked, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.name}#{digest}"
 
@@ -242,6 +245,12 @@ def _name(name: str, value: Any) -> str:
     return value
 
 
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"{name}: {value!r} is not true or false")
+    return value
+
+
 _MAPPINGS = ("weights", "depths", "gates", "timeouts")
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
@@ -258,6 +267,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "pool": _depth,
     "rerankers": _steps,
     "min_relevance": lambda name, value: _number(name, value, 0.0, 1.0),
+    "follow_links": _flag,
 }
 _SUGAR = ("alpha", *(f"{leg}_{what}" for leg in LEGS for what in ("weight", "depth", "gate", "timeout")))
 

@@ -1,6 +1,6 @@
 """The spine: in which order is a question answered?
 
-This file alone knows it: scope → legs → fusion → fetch → rerankers → page. Everything else is a leaf with one verb.
+This file alone knows it: scope → legs → fusion → links → fetch → rerankers → page. All else is a leaf with one verb.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LegTimeout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from trivet import intake
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
-from trivet.filters import epoch, parse_filter
+from trivet.filters import And, Filter, Not, Or, Range, epoch, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.weighing import WEIGHINGS
 from trivet.intake import MAX_QUERY
@@ -23,6 +23,7 @@ from trivet.legs.dense import Dense
 from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
+from trivet.memory.succession import Chains
 from trivet.models import Models
 from trivet.profile import LEGS, PROFILES, Profile, named
 from trivet.rerank import build
@@ -33,6 +34,7 @@ from trivet.types import (
     Degraded,
     Explanation,
     Hit,
+    Key,
     LegVerdict,
     Query,
     Ranking,
@@ -41,6 +43,7 @@ from trivet.types import (
 )
 
 if TYPE_CHECKING:
+    from trivet.stores.sqlite.scope import Scope
     from trivet.types import Vector
 
 # Waking a thread and being woken by it costs a query about 1 ms. A leg that has answered quickly this many times, and
@@ -108,18 +111,24 @@ class Search:
         offset: int,
         at: datetime | str | float | None,
         overrides: Mapping[str, Any],
+        as_of: datetime | str | float | None = None,
     ) -> Results:
         started = time.perf_counter()
-        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides)
+        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
         fusing = time.perf_counter()
         weights = WEIGHINGS[chosen.weighing](asked.query.text, answers.rankings, chosen.weights)
         answers.pool = self._fuse(answers, chosen, weights)
+        following = time.perf_counter()
+        linked = chosen.follow_links and self._shelf.has_chains(asked.state.version)
+        if linked:
+            self._follow(answers, asked)
         fetching = time.perf_counter()
         hits, reranked = self._page(answers, _offset(offset), asked.query, chosen)
         ended = time.perf_counter()
         trace = (
             *answers.stages,
-            Stage("fusion", (fetching - fusing) * 1000, _told(chosen, weights)),
+            Stage("fusion", (following - fusing) * 1000, _told(chosen, weights)),
+            *([Stage("links", (fetching - following) * 1000, f"{len(answers.stands_for)} replaced")] if linked else []),
             Stage("fetch", (ended - fetching) * 1000 - reranked),
             Stage("rerank", reranked, ", ".join(step.name for step in chosen.rerankers)),
             Stage("total", (ended - started) * 1000),
@@ -136,12 +145,13 @@ class Search:
         vector: Any,
         at: Any,
         overrides: Mapping[str, Any],
+        as_of: Any = None,
     ) -> tuple[Profile, _Asked, _Answers]:
         """What the legs say; asked again when the model they began with was replaced under them."""
         for attempt in range(1, TRIES + 1):
             state = self._shelf.state()
             chosen = self._profile(state, profile, overrides)
-            asked = self._ask(state, query, where, exclude, vector, at, chosen)
+            asked = self._ask(state, query, where, exclude, vector, at, chosen, as_of)
             try:
                 return chosen, asked, self._answers(asked, chosen)
             except ModelReplacedError:
@@ -165,7 +175,15 @@ class Search:
         return chosen.with_changes(overrides) if overrides else chosen
 
     def _ask(
-        self, state: State, query: str, where: Any, exclude: tuple[str, ...], vector: Any, at: Any, profile: Profile
+        self,
+        state: State,
+        query: str,
+        where: Any,
+        exclude: tuple[str, ...],
+        vector: Any,
+        at: Any,
+        profile: Profile,
+        as_of: Any,
     ) -> _Asked:
         degraded: list[Degraded] = []
         if not isinstance(query, str):
@@ -176,7 +194,7 @@ class Search:
         if len(text) > MAX_QUERY:
             degraded.append(Degraded("query", f"{len(text):,} characters; only the first {MAX_QUERY:,} were used"))
             text = text[:MAX_QUERY]
-        parsed = parse_filter(where)
+        parsed = _valid(parse_filter(where), as_of)
         scope = self._shelf.scope(parsed, [intake.check_id(id, "exclude") for id in exclude], state.version)
         given: Vector | None = None
         if vector is not None:
@@ -191,7 +209,7 @@ class Search:
             leg.name: Question(text, state.version, scope, given, profile.match, profile.gates.get(leg.name))
             for leg in legs
         }
-        return _Asked(Query(text, parsed, moment), legs, questions, state, (*degraded, *missing))
+        return _Asked(Query(text, parsed, moment), legs, questions, state, (*degraded, *missing), scope, bool(exclude))
 
     def _legs(self, state: State, profile: Profile, has_vector: bool, text: str) -> tuple[list[Leg], list[Degraded]]:
         """The legs with a weight; what should take part and cannot is degraded."""
@@ -263,6 +281,44 @@ class Search:
     def _fuse(self, answers: _Answers, profile: Profile, weights: Mapping[str, float]) -> list[Candidate]:
         return fuse(profile.fusion, answers.rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
 
+    def _follow(self, answers: _Answers, asked: _Asked) -> None:
+        """What is superseded gives its place to the newest that may be seen; in the whole pool, whatever the page."""
+        within = asked.scope
+        if asked.excludes:  # left out by name is another matter than not allowed
+            within = self._shelf.scope(asked.query.where, (), asked.state.version)
+
+        def allowed(key: Key) -> bool:
+            return within is None or int(key) in within
+
+        def shown(key: Key) -> bool:
+            return asked.scope is None or int(key) in asked.scope
+
+        def chains(dids: Sequence[int]) -> Chains:
+            return Chains(self._shelf.successors(dids), allowed)
+
+        def resolved(dids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+            return self._resolved(dids, chains, shown)
+
+        found = chains([int(candidate.key) for candidate in answers.pool])
+        answers.pool, answers.stands_for = found.follow(answers.pool, shown)
+        answers.resolved = resolved
+
+    def _resolved(
+        self, dids: Sequence[int], chains: Callable[[Sequence[int]], Chains], shown: Callable[[Key], bool]
+    ) -> dict[int, tuple[str, ...]]:
+        """What resolves these documents, in its newest form."""
+        found = self._shelf.resolutions(dids)
+        known = {did: id for items in found.values() for did, id in items}
+        if not known:
+            return {}
+        newer = chains(list(known))
+        attached: dict[int, tuple[str, ...]] = {}
+        for problem, items in found.items():
+            ends = dict.fromkeys(int(newer.newest(did)) for did, _ in items)
+            kept = [end for end in ends if end != problem and shown(end)]
+            attached[problem] = tuple(known[end] if end in known else newer.id_of(end) for end in kept)
+        return attached
+
     def _page(self, answers: _Answers, offset: int, query: Query, profile: Profile) -> tuple[list[Hit], float]:
         """The hits after ``offset``, and how many milliseconds the rerankers took.
 
@@ -290,13 +346,18 @@ class Search:
         documents = self._shelf.fetch([int(candidate.key) for candidate in candidates])
         pids = answers.best_passages({candidate.key for candidate in candidates})
         spans = self._shelf.fetch_spans(list(pids.values()))
+        unseen = [int(candidate.key) for candidate in candidates if candidate.key not in pids]
+        begins = self._shelf.first_passages(unseen) if unseen else {}  # a successor that no leg found itself
+        resolved = answers.resolved(list(documents))
         relevance = answers.relevance(profile.weights)
         hits: list[Hit] = []
         for candidate in candidates:
             document = documents.get(int(candidate.key))
             if document is None:  # deleted since it was ranked
                 continue
-            passage = records.passage_of(document, spans.get(pids[candidate.key]))
+            pid = pids.get(candidate.key)
+            span = begins.get(int(candidate.key)) if pid is None else spans.get(pid)
+            passage = records.passage_of(document, span)
             hits.append(
                 Hit(
                     len(hits) + 1,
@@ -307,6 +368,8 @@ class Search:
                     passage,
                     candidate.score,
                     candidate.contributions,
+                    stands_for=answers.stands_for.get(candidate.key, ()),
+                    resolved_by=resolved.get(int(candidate.key), ()),
                 )
             )
         return hits
@@ -321,10 +384,11 @@ class Search:
         did = found[id]
         overrides = {name: value for name, value in options.items() if not (name == "k" and value is None)}
         vector, exclude = overrides.pop("vector", None), overrides.pop("exclude", ())
-        offset, at = overrides.pop("offset", 0), overrides.pop("at", None)
-        results = self.run(query, where, profile, exclude, vector, offset, at, overrides)
+        offset, at, as_of = overrides.pop("offset", 0), overrides.pop("at", None), overrides.pop("as_of", None)
+        results = self.run(query, where, profile, exclude, vector, offset, at, overrides, as_of)
         hit = next((hit for hit in results.hits if hit.id == id), None)
-        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides)
+        heir = next((hit for hit in results.hits if id in hit.stands_for), None)
+        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
         verdicts = [self._verdict(leg, asked, answers, chosen, did) for leg in asked.legs]
         return Explanation(
             query,
@@ -333,7 +397,7 @@ class Search:
             tuple(verdicts),
             str(chosen),
             hit,
-            self._reason(hit, did, asked, verdicts, chosen),
+            self._reason(hit, heir, did, asked, verdicts, chosen),
         )
 
     def _verdict(self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, did: int) -> LegVerdict:
@@ -359,10 +423,19 @@ class Search:
         return LegVerdict(leg.name, weight, None, score, depth, single.strength(score), note)
 
     def _reason(
-        self, hit: Hit | None, did: int, asked: _Asked, verdicts: Sequence[LegVerdict], profile: Profile
+        self,
+        hit: Hit | None,
+        heir: Hit | None,
+        did: int,
+        asked: _Asked,
+        verdicts: Sequence[LegVerdict],
+        profile: Profile,
     ) -> str:
         if hit is not None:
-            return f"rank {hit.rank}"
+            place = f", in the place of {', '.join(map(repr, hit.stands_for))}" if hit.stands_for else ""
+            return f"rank {hit.rank}{place}"
+        if heir is not None:
+            return f"superseded: {heir.id!r} is shown in its place, at rank {heir.rank}"
         if any(question.scope is not None and did not in question.scope for question in asked.questions.values()):
             return "left out by the filter or the exclusion"
         if not any(verdict.rank for verdict in verdicts):
@@ -378,6 +451,8 @@ class _Asked:
     questions: Mapping[str, Question]
     state: State
     degraded: tuple[Degraded, ...]
+    scope: Scope | None = None
+    excludes: bool = False
 
 
 @dataclass(slots=True)
@@ -386,6 +461,8 @@ class _Answers:
     stages: list[Stage]
     degraded: list[Degraded]
     pool: Sequence[Candidate] = ()
+    stands_for: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    resolved: Callable[[Sequence[int]], Mapping[int, tuple[str, ...]]] = lambda dids: {}
 
     def best_passages(self, keys: set[Any]) -> dict[Any, int]:
         """The passage to show: that of the leg in which the document stands highest."""
@@ -409,6 +486,16 @@ class _Answers:
             return min(1.0, found / total)
 
         return of
+
+
+def _valid(where: Filter | None, as_of: Any) -> Filter | None:
+    """The filter, and valid at that moment: from ``valid_from`` on, before ``valid_to``; without bounds, always."""
+    if as_of is None:
+        return where
+    moment = epoch(as_of, "as_of")
+    # Said by what is not valid: few documents have bounds, and an index knows them.
+    valid = Not(Or((Range("valid_from", gt=moment), Range("valid_to", lte=moment))))
+    return valid if where is None else And((where, valid))
 
 
 def _told(profile: Profile, weights: Mapping[str, float]) -> str:

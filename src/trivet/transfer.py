@@ -1,7 +1,8 @@
 """How does a collection leave the store and come back?
 
 JSONL: a header line, then one line a document (with its links, and its vectors when asked for), then one line a
-feedback. A plain JSONL file of documents, made by anyone, is read too.
+feedback. A plain JSONL file of documents, made by anyone, is read too. Access counts and validity go along with their
+document; the history of the settings stays: it tells who changed this store, and a copy starts its own.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def plain(record: Document | Feedback) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in type(record).__dataclass_fields__:
         value = getattr(record, name)
-        if value is not None:
+        if value is not None and (name != "accesses" or value):  # most documents were never recalled
             found[name] = value.isoformat() if isinstance(value, datetime) else value
     return found
 
@@ -190,7 +191,7 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
     except OSError as error:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
     if "settings" in head and not engine.stats().documents:
-        engine.update_settings(Profile.from_json(json.dumps(head["settings"])))
+        engine.update_settings(Profile.from_json(json.dumps(head["settings"])), by="import")
     line = 0
     judged: list[Feedback] = []
     keep_vectors = bool(head) and head.get("model") == engine.stats().model

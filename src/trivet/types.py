@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from trivet.filters import Filter
+    from trivet.profile import Profile
 
     Vector = npt.NDArray[np.float32]
 
@@ -38,6 +39,7 @@ class Document:
     accessed: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    accesses: int = 0  # how often it was recalled, as far as ``touch`` was told
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,21 @@ class Link:
     target: str
     type: str = "see-also"
     weight: float = 1.0
+
+
+#: The types of link that change what a search shows; others are the caller's own.
+SUPERSEDES, RESOLVED_BY = "supersedes", "resolved-by"
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """One document directly supersedes another, as a store knows them."""
+
+    old: Key
+    old_id: str
+    new: Key
+    new_id: str
+    created: float  # the newer one's, in epoch seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +175,8 @@ class Hit:
     fused: float = 0.0
     contributions: tuple[Contribution, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
+    stands_for: tuple[str, ...] = ()  # what was found and is superseded by it
+    resolved_by: tuple[str, ...] = ()  # what its ``resolved-by`` links lead to
 
     @property
     def text(self) -> str:
@@ -245,6 +264,53 @@ class Added:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A document that says nearly what was just remembered, and what might be done about it."""
+
+    id: str
+    similarity: float  # 0 to 1; 1: the same words
+    text: str
+    suggestion: str  # "update", "supersede" or "keep both"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of a ``remember``: stored, or a document that was there is reinforced."""
+
+    id: str
+    stored: bool
+    reinforced: bool
+    similar: tuple[Similar, ...] = ()
+    redacted: tuple[str, ...] = ()  # kinds of secrets that were taken out
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Documents in the order they were first added; ``next`` is where the following page begins, if there is one."""
+
+    documents: tuple[Document, ...]
+    next: str | None = None
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """One change of a collection's settings: who made it, when, and what they became."""
+
+    number: int  # 1 for the collection's first change
+    at: datetime
+    by: str
+    profile: Profile
+    previous: Profile | None  # None: what was there could not be read
 
 
 @dataclass(frozen=True, slots=True)

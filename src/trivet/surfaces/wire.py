@@ -15,10 +15,26 @@ if TYPE_CHECKING:
     from trivet.types import Document, Hit, Link, Results
 
 
+_AS_IT_IS = (str, float, int, bool, type(None))
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, none of another type; an answer has a thousand values, so a type is looked at once."""
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return _NAMES[kind]
+
+
 def plain(value: Any) -> Any:
     """Any of the nouns as JSON-ready data."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    kind = type(value)
+    if kind in _AS_IT_IS:
+        return value
+    if names := _names(kind):
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
@@ -30,7 +46,8 @@ def plain(value: Any) -> Any:
 
 def results(found: Results) -> dict[str, Any]:
     """Everything a search says: the hits with their accounts, what made them, the time and what was left out."""
-    return {**plain(found), "hits": [hit(item) for item in found.hits], "ms": total_ms(found)}
+    said = {field.name: plain(getattr(found, field.name)) for field in fields(found) if field.name != "hits"}
+    return {**said, "hits": [hit(item) for item in found.hits], "ms": total_ms(found)}
 
 
 def hit(item: Hit) -> dict[str, Any]:

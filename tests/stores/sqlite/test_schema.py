@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,21 @@ TABLES = {
     "fields",
     "links",
     "feedback",
+    "access",
+    "settings_history",
 }
+
+
+def set_back(path: Path, version: int) -> None:
+    """The file as the trivet of that schema would have left it."""
+    with closing(sqlite3.connect(path)) as connection:
+        before = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        made = [re.findall(r"^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)", script, re.MULTILINE) for script in MIGRATIONS]
+        for what, name in reversed([thing for things in made[version:] for thing in things]):
+            connection.execute(f"DROP {what} {name}")
+        connection.execute(f"PRAGMA user_version={version}")
+        connection.commit()
+        assert before > {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
 def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -113,17 +129,16 @@ def test_migrations_are_applied_once_each_from_where_the_file_stands(
 
 
 @pytest.fixture
-def first_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def first_schema(tmp_path: Path) -> Path:
     """A store as the trivet before feedback left it, with something in it."""
     folder = tmp_path / "old"
     folder.mkdir()
-    with monkeypatch.context() as patched:
-        patched.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
-        with trivet.open(folder / "memory.db", embedder="hashing:32") as engine:
-            engine.add([{"id": "a", "text": "a red fox", "links": ["b"]}, {"id": "b", "text": "a heron"}])
-            engine.update_settings(k=3)
-            engine.wait(timeout=60)
-            engine.search("fox")
+    with trivet.open(folder / "memory.db", embedder="hashing:32") as engine:
+        engine.add([{"id": "a", "text": "a red fox", "links": ["b"]}, {"id": "b", "text": "a heron"}])
+        engine.update_settings(k=3)
+        engine.wait(timeout=60)
+        engine.search("fox")
+    set_back(folder / "memory.db", 1)
     assert rows(folder / "memory.db", "PRAGMA user_version") == [(1,)]
     assert rows(folder / "memory.db", "SELECT name FROM sqlite_master WHERE name = 'feedback'") == []
     return folder / "memory.db"
@@ -142,26 +157,54 @@ def test_a_store_from_before_feedback_is_upgraded_and_loses_nothing(first_schema
         assert engine.feedbacks() == [given]
 
 
-def test_who_has_an_older_store_open_goes_on_while_another_upgrades_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS[:1])
-    with trivet.open(tmp_path / "memory.db", embedder="none") as before:
-        before.add("a red fox", id="a")
-        monkeypatch.setattr(database_module, "MIGRATIONS", MIGRATIONS)
-        with trivet.open(tmp_path / "memory.db") as after:
+#: What the first schema's trivet runs to store a document and to change the settings.
+OLD_WRITES = (
+    "INSERT INTO documents VALUES (100, 1, 'c', '', 'a grey heron', 'note', '{}', 0.5, 0, 0, NULL, NULL, NULL, x'00')",
+    "INSERT INTO passages VALUES (100, 1, 100, 0, 0, 12, x'00')",
+    "INSERT INTO links VALUES (1, 'c', 'a', 'see-also', 1.0)",
+    "UPDATE counters SET value = 100 WHERE name IN ('document', 'passage')",
+    "UPDATE collections SET documents = documents + 1, passages = passages + 1, version = version + 1",
+)
+
+
+def test_who_has_an_older_store_open_goes_on_while_another_upgrades_it(first_schema: Path) -> None:
+    with closing(sqlite3.connect(first_schema, isolation_level=None)) as before:
+        assert before.execute("SELECT count(*) FROM documents").fetchone() == (2,)
+        with trivet.open(first_schema, embedder="none") as after:
             after.feedback("which animal", "a")
-            before.add("a heron", id="b")
-            assert [hit.id for hit in before.search("heron")] == ["b"]
-            assert after.get("b") is not None
+            after.touch("a")
+            for statement in OLD_WRITES:
+                before.execute(statement)
+            assert after.get("c") is not None
+            assert [hit.id for hit in after.search("grey heron")] == ["c", "b"]
+            assert after.touch(["a", "c"]) == 2
+            before.execute("DELETE FROM documents WHERE did = 100")
             assert len(after.feedbacks()) == 1
+
+
+def test_a_store_from_before_access_counts_is_upgraded_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with trivet.open(path, embedder="none") as engine:
+        engine.add("a red fox", id="a", accessed="2026-01-01", valid_from="2026-01-01")
+        given = engine.feedback("which animal", "a")
+        engine.update_settings(k=3)
+    set_back(path, 2)
+    with trivet.open(path) as engine:
+        assert engine.feedbacks() == [given]
+        assert (engine.settings.k, engine.settings_history()) == (3, [])
+        kept = engine.get("a")
+        assert kept is not None and kept.accesses == 0 and kept.accessed == datetime(2026, 1, 1, tzinfo=UTC)
+        assert engine.touch("a") == 1
+        assert [hit.id for hit in engine.search("fox", as_of="2025-01-01")] == []
 
 
 def test_an_older_store_that_cannot_be_written_says_how_it_is_upgraded(
     first_schema: Path, sealed: Callable[[Path], Path]
 ) -> None:
     place = sealed(first_schema.parent)
-    with pytest.raises(StoreError, match=r"has schema 1, this trivet needs 2; open it once where it can be written"):
+    with pytest.raises(
+        StoreError, match=rf"has schema 1, this trivet needs {len(MIGRATIONS)}; open it once where it can be written"
+    ):
         trivet.open(place / "memory.db")
     trivet.open(first_schema).close()
     with trivet.open(place / "memory.db") as engine:

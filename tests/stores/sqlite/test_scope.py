@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trivet
-from trivet.filters import Eq
+from trivet.filters import Eq, matches, parse_filter
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.shelf import SCOPES_KEPT, Shelf
 
@@ -94,3 +97,37 @@ def test_no_filter_is_no_scope_and_exclusion_is_one(engine: trivet.Engine, shelf
     assert scope is not None
     assert 1 not in scope
     assert 2 in scope
+
+
+def test_a_small_collection_beside_a_very_large_one_is_asked_with_exclusions() -> None:
+    """The mask counts the row numbers of the others: the list asked for became empty, and the index panicked."""
+    with trivet.open(":memory:", embedder="none") as engine:
+        engine.add([{"id": f"d{number}", "text": "red fox" + " fox" * (number % 9)} for number in range(2_000)])
+        shelf = engine._shelf
+        found, _, _ = shelf.find_words(
+            shelf.analyzer.query("fox"), "any", 20, Scope.everything(1_000_000), shelf.state().version
+        )
+        assert len(found) == 20
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"$not": {"kind": "a"}},
+        {"kind": {"ne": "a"}, "n": {"gte": 4}},
+        {"kind": {"ne": "a"}, "n": {"nin": [1, 5]}},
+        {"$and": [{"$not": {"$or": [{"kind": "a"}, {"n": 3}]}}, {"n": {"lt": 8}}]},
+        {"$not": {"$not": {"kind": "a"}}},
+    ],
+)
+def test_a_mask_turned_over_allows_what_the_filter_means(where: dict[str, Any]) -> None:
+    with trivet.open(":memory:", embedder="none") as engine:
+        other = engine.collection("other", embedder="none")
+        other.add([{"id": f"o{number}", "text": "fox"} for number in range(5)])
+        engine.add([{"id": f"d{n}", "text": "fox", "kind": "abc"[n % 3], "meta": {"n": n}} for n in range(10)])
+        engine.delete("d9")
+        parsed = parse_filter(where)
+        assert parsed is not None
+        meant = {document.id for document in engine.documents() if matches(parsed, document)}
+        assert meant
+        assert {hit.id for hit in engine.search("fox", where=where, k=20, rerankers=[])} == meant

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from trivet.errors import StoreError
 from trivet.filters import flatten
-from trivet.types import Document, Link, Passage
+from trivet.stores.sqlite import access
+from trivet.types import SUPERSEDES, Document, Link, Passage
 
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
 #: Document, in order
-COLUMNS = "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to"
+COLUMNS = (
+    "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, "
+    "coalesce((SELECT count FROM access WHERE access.did = documents.did), 0)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +82,15 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
     )
     pids = _add_passages(connection, cid, mid, rows)
     _add_fields(connection, cid, rows)
+    access.at_least(connection, [(did, cid, item.document.accesses) for did, item in rows if item.document.accesses])
 
     moved: list[tuple[int, Prepared]] = []
     embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
     for item, old in changed:
         did = int(old["did"])
-        row = _row(did, cid, item, item.document.created or _time(old["created"]), now)
+        row = _row(did, cid, item, item.document.created or _time(old["created"]), now, old["accessed"])
+        if item.document.accesses:
+            access.at_least(connection, [(did, cid, item.document.accesses)])
         relinked = item.links is not None and _outgoing(connection, cid, item.document.id) != set(item.links)
         if _same(row, old) and item.vector is None and not relinked:
             unchanged += 1
@@ -117,7 +124,9 @@ def _known(connection: sqlite3.Connection, cid: int, ids: Sequence[str]) -> dict
     return found
 
 
-def _row(did: int, cid: int, item: Prepared, created: datetime | None, now: float) -> tuple[Any, ...]:
+def _row(
+    did: int, cid: int, item: Prepared, created: datetime | None, now: float, accessed: float | None = None
+) -> tuple[Any, ...]:
     document = item.document
     return (
         did,
@@ -130,7 +139,7 @@ def _row(did: int, cid: int, item: Prepared, created: datetime | None, now: floa
         document.importance,
         created.timestamp() if created else now,
         document.updated.timestamp() if document.updated else now,
-        document.accessed.timestamp() if document.accessed else None,
+        document.accessed.timestamp() if document.accessed else accessed,  # writing it again is not forgetting it
         document.valid_from.timestamp() if document.valid_from else None,
         document.valid_to.timestamp() if document.valid_to else None,
         item.hash,
@@ -227,6 +236,7 @@ def _remove_passages(connection: sqlite3.Connection, cid: int, dids: Sequence[in
 
 def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int:
     """Delete documents with everything that hangs on them."""
+    access.forget(connection, dids)
     _remove_passages(connection, cid, dids)
     count = 0
     for chunk in _chunks(dids):
@@ -267,8 +277,31 @@ def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Docu
     return found
 
 
+def find(connection: sqlite3.Connection, cid: int, identifier: str) -> Document | None:
+    row = connection.execute(f"SELECT {COLUMNS} FROM documents WHERE cid = ? AND id = ?", (cid, identifier)).fetchone()
+    return document_of(row) if row else None
+
+
+def twin(
+    connection: sqlite3.Connection, cid: int, item: Prepared, same: Callable[[Document], bool], likely: Sequence[int]
+) -> Document | None:
+    """A document that is the same, found by its text's hash or among the ``likely``; not one that is superseded."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM documents WHERE did IN (SELECT did FROM passages WHERE cid = ?1 AND hash = ?2 AND "
+        "ordinal = 0 UNION SELECT value FROM json_each(?3)) AND cid = ?1 AND kind = ?4 AND meta = ?5 AND NOT EXISTS "
+        "(SELECT 1 FROM links l JOIN documents n ON n.cid = l.cid AND n.id = l.source WHERE l.cid = ?1 "
+        "AND l.target = documents.id AND l.source <> l.target AND +l.type = ?6) ORDER BY did",
+        (cid, item.passages[0][3], json.dumps(list(likely)), item.document.kind, item.meta, SUPERSEDES),
+    )
+    return next((document for document in map(document_of, rows) if same(document)), None)
+
+
+def set_importance(connection: sqlite3.Connection, cid: int, identifier: str, value: float) -> None:
+    connection.execute("UPDATE documents SET importance = ? WHERE cid = ? AND id = ?", (value, cid, identifier))
+
+
 def document_of(row: tuple[Any, ...]) -> Document:
-    _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to = row
+    _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses = row
     try:
         return Document(
             identifier,
@@ -282,6 +315,7 @@ def document_of(row: tuple[Any, ...]) -> Document:
             _time(accessed),
             _time(valid_from),
             _time(valid_to),
+            accesses,
         )
     except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
         told = f"the row of document {identifier!r} is damaged ({error})"

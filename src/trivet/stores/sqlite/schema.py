@@ -113,7 +113,42 @@ CREATE TABLE feedback (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK)
+# No column is added to a table that is there: a process of an older trivet that has it open goes on writing.
+M003_MEMORY = """
+CREATE TABLE access (               -- how often a document was recalled; none: never
+    did INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    count INTEGER NOT NULL
+);
+
+CREATE TABLE settings_history (
+    cid INTEGER NOT NULL,
+    number INTEGER NOT NULL,        -- counts a collection's changes from 1
+    at REAL NOT NULL,
+    who TEXT NOT NULL,
+    settings TEXT NOT NULL,         -- JSON: the profile that came into force
+    previous TEXT NOT NULL,         -- and the one before
+    PRIMARY KEY (cid, number)
+) WITHOUT ROWID;
+
+CREATE INDEX links_type ON links (cid, type);  -- "is there any that changes recall?" is one look-up
+CREATE INDEX documents_valid_from ON documents (cid, valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX documents_valid_to ON documents (cid, valid_to) WHERE valid_to IS NOT NULL;
+"""
+
+M004_KEYS = """
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY,            -- public: it is in the key's text, in lists and in logs
+    name TEXT NOT NULL,
+    hash BLOB NOT NULL,             -- SHA-256 of the secret, which is kept nowhere
+    scope TEXT NOT NULL,            -- read, write or admin
+    collections TEXT NOT NULL,      -- JSON: the names it is bound to, [] for all
+    created REAL NOT NULL,
+    revoked REAL                    -- kept: a store that once asked for a key never opens again by itself
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK, M003_MEMORY, M004_KEYS)
 
 
 def statements(script: str) -> list[str]:

@@ -11,18 +11,18 @@ import shutil
 import sqlite3
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from trivet.analysis import Analyzer
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
-from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
-from trivet.stores.sqlite import feedback, records
+from trivet.filters import BUILT_IN_FIELDS, And, Filter, Not, fields_of, split_field
+from trivet.stores.sqlite import access, chains, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
-from trivet.types import Document, Feedback, Link
+from trivet.types import Document, Feedback, Link, Succession
 
 if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
@@ -78,6 +78,7 @@ class Shelf:
         self._meanings: dict[int, VectorIndex] = {}
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
+        self._chained = (-1, False)  # at which version: is there a link that changes recall?
 
     @property
     def read_only(self) -> bool:
@@ -108,13 +109,29 @@ class Shelf:
             yield connection
             records.touch(connection, self.cid)
 
-    def change_settings(self, change: Any) -> str:
-        """Replace the settings by ``change(current)`` in one transaction."""
+    def change_settings(self, change: Callable[[str], str], by: str = "") -> str:
+        """Replace the settings by ``change(current)`` and write down who did, in one transaction."""
         with self.changing() as connection:
-            (current,) = connection.execute("SELECT settings FROM collections WHERE cid = ?", (self.cid,)).fetchone()
-            settings: str = change(current)
+            current = self._settings(connection)
+            settings = change(current)
             connection.execute("UPDATE collections SET settings = ? WHERE cid = ?", (settings, self.cid))
+            history.record(connection, self.cid, by, settings, current, datetime.now(UTC).timestamp())
         return settings
+
+    def _settings(self, connection: sqlite3.Connection) -> str:
+        row = connection.execute("SELECT settings FROM collections WHERE cid = ?", (self.cid,)).fetchone()
+        if row is None:
+            raise NotFoundError(f"collection: {self.name!r} was dropped")
+        return str(row[0])
+
+    def settings_history(self, limit: int) -> list[history.Row]:
+        self.state()  # refuses a collection that was dropped
+        with self._database.explained():
+            return history.read(self._database.read(), self.cid, limit)
+
+    def settings_change(self, number: int) -> history.Row | None:
+        with self._database.explained():
+            return history.find(self._database.read(), self.cid, number)
 
     def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model:
         """Make a model known; ``answers`` makes it the collection's own."""
@@ -167,6 +184,47 @@ class Shelf:
         with self.changing() as connection:
             return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
 
+    def remember(
+        self,
+        item: records.Prepared,
+        mid: int | None,
+        same: Callable[[Document], bool],
+        likely: Sequence[int],
+        named: bool,
+        importance: Callable[[float], float],
+    ) -> tuple[str, records.Written | None]:
+        """Store it, unless a document that is ``same`` is there: that one is reinforced. In one transaction, so that
+        two processes that are told the same at once store it once. (id, what was written or None)
+
+        ``likely`` are row numbers to look at besides those of the very same text. ``named``: the id is the caller's
+        own, and a document of that id that says something else is replaced.
+        """
+        self._look_at_projections()
+        now = datetime.now(UTC).timestamp()
+        with self.changing() as connection:
+            own = records.find(connection, self.cid, item.document.id) if named else None
+            if own is not None:
+                twin = own if same(own) else None
+            else:
+                twin = records.twin(connection, self.cid, item, same, likely)
+            if twin is None:
+                return item.document.id, records.write(connection, self.cid, mid, [item], now)
+            access.touch(connection, self.cid, [twin.id], now)
+            records.set_importance(connection, self.cid, twin.id, importance(twin.importance))
+            records.add_links(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
+            return twin.id, None
+
+    def amend(
+        self, identifier: str, mid: int | None, change: Callable[[Document], records.Prepared]
+    ) -> records.Written:
+        """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
+        self._look_at_projections()
+        with self.changing() as connection:
+            known = records.find(connection, self.cid, identifier)
+            if known is None:
+                raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
+            return records.write(connection, self.cid, mid, [change(known)], datetime.now(UTC).timestamp())
+
     def remove(self, dids: Sequence[int]) -> int:
         with self.changing() as connection:
             return records.remove(connection, self.cid, dids)
@@ -192,17 +250,21 @@ class Shelf:
         return [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
 
     @contextlib.contextmanager
-    def _judging(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction that is no news: projections hold nothing of feedback, so the version stays as it is and
-        the next search has nothing to catch up on."""
+    def _noting(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction that is no news: projections hold nothing of feedback and accesses, so the version stays
+        as it is and the next search has nothing to catch up on."""
         with self._database.write() as connection:
             if connection.execute("SELECT 1 FROM collections WHERE cid = ?", (self.cid,)).fetchone() is None:
                 raise NotFoundError(f"collection: {self.name!r} was dropped")
             yield connection
 
+    def touch(self, ids: Sequence[str]) -> int:
+        with self._noting() as connection:
+            return access.touch(connection, self.cid, ids, datetime.now(UTC).timestamp())
+
     def judge(self, given: Feedback) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
-        with self._judging() as connection:
+        with self._noting() as connection:
             sql = "SELECT 1 FROM documents WHERE cid = ? AND id = ?"
             if connection.execute(sql, (self.cid, given.id)).fetchone() is None:
                 told = f"there is no document {given.id!r} in collection {self.name!r}"
@@ -210,11 +272,11 @@ class Shelf:
             feedback.record(connection, self.cid, given)
 
     def restore_feedback(self, given: Sequence[Feedback]) -> int:
-        with self._judging() as connection:
+        with self._noting() as connection:
             return feedback.restore(connection, self.cid, given)
 
     def forget_feedback(self, query: str | None, identifier: str | None) -> int:
-        with self._judging() as connection:
+        with self._noting() as connection:
             return feedback.forget(connection, self.cid, query, identifier)
 
     def feedbacks(self) -> list[Feedback]:
@@ -251,6 +313,17 @@ class Shelf:
         while rows := self._all(sql, (self.cid, last, *values)):
             last = rows[-1][0]
             yield from map(records.document_of, rows)
+
+    def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]:
+        """(row number, document) of those behind a row number, in its order. A document keeps its number for good and
+        a new one gets a higher one: whoever goes on from the last number skips nothing and sees nothing twice."""
+        condition = ""
+        values: list[Any] = []
+        if where is not None:
+            sql, values = compile_filter(where, self.cid)
+            condition = f" AND did IN ({sql})"
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT ?"
+        return [(row[0], records.document_of(row)) for row in self._all(sql, (self.cid, after, *values, limit))]
 
     def count(self, table: str) -> int:
         return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = ?", (self.cid,))[0][0])
@@ -326,7 +399,6 @@ class Shelf:
         return found
 
     def _scope_of(self, where: Filter, size: int, version: int) -> Scope:
-        from trivet.stores.sqlite.scope import Scope
 
         with self._lock:
             if version != self._scopes_version:
@@ -336,13 +408,52 @@ class Shelf:
                 self._scopes.move_to_end(where)
                 return self._scopes[where]
         self.check_fields(where)
-        scope = Scope.of(self.matching(where), size)
+        scope = self._mask(where, size)
         with self._lock:
-            if version == self._scopes_version:
+            # an access is no news, so a version does not tell when a mask made of access times is out of date
+            if version == self._scopes_version and not any(field == "accessed" for field, _ in fields_of(where)):
                 self._scopes[where] = scope
                 if len(self._scopes) > SCOPES_KEPT:
                     self._scopes.popitem(last=False)
         return scope
+
+    def _mask(self, where: Filter, size: int) -> Scope:
+        """What is not something is a mask turned over: most filters with a "not" leave out a few of very many."""
+        from trivet.stores.sqlite.scope import Scope
+
+        match where:
+            case Not(part):
+                return Scope.everything(size).without(self.matching(part))
+            case And(parts) if any(isinstance(part, Not) for part in parts):
+                rest = tuple(part for part in parts if not isinstance(part, Not))
+                left_out = [did for part in parts if isinstance(part, Not) for did in self.matching(part.part)]
+                return (self._mask(And(rest), size) if rest else Scope.everything(size)).without(left_out)
+            case And((part,)):
+                return self._mask(part, size)
+        return Scope.of(self.matching(where), size)
+
+    # --- links that change recall -----------------------------------------------------------------------------------
+
+    def has_chains(self, version: int) -> bool:
+        """Is there any link that changes recall? Looked up once a version: a search without them pays nothing."""
+        known, found = self._chained
+        if known != version:
+            with self._database.explained():
+                found = chains.any_that_count(self._database.read(), self.cid)
+            self._chained = (version, found)
+        return found
+
+    def successors(self, dids: Sequence[int]) -> list[Succession]:
+        with self._database.explained():
+            return chains.successors(self._database.read(), self.cid, dids)
+
+    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+        with self._database.explained():
+            return chains.resolutions(self._database.read(), self.cid, dids)
+
+    def first_passages(self, dids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
+        with self._database.explained():
+            return chains.first_passages(self._database.read(), dids)
 
     # --- what the projections read ----------------------------------------------------------------------------------
 

@@ -16,6 +16,19 @@ from trivet.errors import InputError, NotFoundError
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.shelf import Shelf
 
+_TABLES = (  # of a collection, by its number
+    "models",
+    "fields",
+    "links",
+    "feedback",
+    "access",
+    "settings_history",
+    "removed",
+    "passages",
+    "documents",
+    "collections",
+)
+
 
 class SqliteStore:
     def __init__(self, path: str) -> None:
@@ -74,7 +87,7 @@ class SqliteStore:
         cid = found[0]
         with self.database.write() as connection:
             connection.execute("DELETE FROM vectors WHERE mid IN (SELECT mid FROM models WHERE cid = ?)", (cid,))
-            for table in ("models", "fields", "links", "feedback", "removed", "passages", "documents", "collections"):
+            for table in _TABLES:
                 connection.execute(f"DELETE FROM {table} WHERE cid = ?", (cid,))
         shutil.rmtree(self.index_folder / f"c{cid}", ignore_errors=True)
 

@@ -346,7 +346,8 @@ class TermIndex:
                     [(tantivy.Occur.Must, query), (tantivy.Occur.Must, self._only(scope))]
                 )
             else:
-                limit = int(limit * 1.5 * self._documents(searcher) / scope.count)
+                # a mask may count row numbers of other collections as well, and more of them than this one has
+                limit = max(limit, int(limit * 1.5 * self._documents(searcher) / scope.count))
         while True:
             hits = searcher.search(query, limit, count=False).hits
             found = self._sift(searcher, hits, scope, removed, per_document)

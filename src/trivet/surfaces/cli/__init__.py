@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from trivet._version import __version__
 from trivet.surfaces.cli import (
+    agents,
     care,
     comparing,
     doctor,
@@ -27,8 +28,10 @@ from trivet.surfaces.cli import (
     gating,
     importing,
     judging,
+    keyring,
     learning,
     searching,
+    serving,
     sweeping,
     tuning,
 )
@@ -40,6 +43,7 @@ class Command:
     run: Callable[..., Any]
     group: str
     examples: tuple[str, ...]
+    parts: tuple[Command, ...] = ()  # `trivet NAME PART`; ``run`` is what `trivet NAME` does alone
 
 
 COMMANDS = (
@@ -107,6 +111,26 @@ COMMANDS = (
         "trivet gate demo --against demo.json --write",
         "trivet gate demo --against demo.json --margin 0.02",
     )),
+    Command("serve", serving.serve, "Serve", (
+        "trivet serve --store memory.db",
+        "trivet serve --workers 4 --host 0.0.0.0 --port 80 --check",
+    )),
+    Command("keys", keyring.keys, "Serve", (
+        "trivet keys create dashboard --scope read --for tickets",
+        "trivet keys list",
+        "trivet keys revoke dashboard",
+    )),
+    Command("config", serving.config, "Serve", ("trivet config", "TRIVET_PORT=9000 trivet config --json")),
+    Command("mcp", agents.mcp, "Serve", (
+        "trivet mcp --store memory.db",
+        "trivet mcp --http --port 8788 --read-only",
+        "trivet mcp install --client claude-desktop --store memory.db",
+    ), (
+        Command("install", agents.install, "Serve", (
+            "trivet mcp install --client claude-desktop --store memory.db",
+            "trivet mcp install --client vscode --project --read-only --yes",
+        )),
+    )),
     Command("stats", care.stats, "Look after", ("trivet stats --json",)),
     Command("doctor", doctor.doctor, "Look after", ("trivet doctor --store memory.db",)),
     Command("reembed", care.reembed, "Look after", (
@@ -142,10 +166,20 @@ def _epilog(examples: Sequence[str]) -> str:
     return "\n".join(("[bold]Examples[/]" if len(examples) > 1 else "[bold]Example[/]", *shown))
 
 
+def _add(group: typer.Typer, command: Command) -> None:
+    epilog = _epilog(command.examples)
+    if not command.parts:
+        group.command(command.name, cls=_Command, epilog=epilog, rich_help_panel=command.group)(command.run)
+        return
+    inner = typer.Typer(cls=_Group, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    inner.callback(invoke_without_command=True, epilog=epilog)(command.run)
+    for part in command.parts:
+        _add(inner, part)
+    group.add_typer(inner, name=command.name, rich_help_panel=command.group)
+
+
 for _command in COMMANDS:
-    app.command(_command.name, cls=_Command, epilog=_epilog(_command.examples), rich_help_panel=_command.group)(
-        _command.run
-    )
+    _add(app, _command)
 
 
 def _version(asked: bool) -> None:

@@ -1,0 +1,141 @@
+"""Who may ask? (API keys: made once, shown once, kept as a hash)
+
+A key is ``tvt_<id>_<secret>``. The secret has 256 random bits, so one SHA-256 is all the stretching it needs; it is
+compared in constant time, and an unknown id takes as long as a wrong secret. A revoked key stays in the table: a store
+that once asked for a key never becomes an open one by taking the last key away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trivet.errors import InputError, NotFoundError
+from trivet.intake import check_id
+from trivet.stores.sqlite.database import Database
+
+SCOPES = ("read", "write", "admin")  # each may what those before it may
+_KEY = re.compile(r"tvt_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")
+_NOBODY = hashlib.sha256(b"no such key").digest()
+MAX_NAME = 64  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is known of a key; the secret is not."""
+
+    id: str
+    name: str
+    scope: str
+    collections: tuple[str, ...]  # none: every collection
+    created: datetime
+    revoked: datetime | None = None
+
+    def may(self, scope: str, collection: str | None = None) -> bool:
+        """``collection`` None asks for the store as a whole."""
+        if SCOPES.index(scope) > SCOPES.index(self.scope):
+            return False
+        return not self.collections or (collection is not None and collection in self.collections)
+
+    def sees(self, collection: str) -> bool:
+        return not self.collections or collection in self.collections
+
+
+class Keys:
+    """The keys of one store. Safe to use from many threads; ``close`` it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._database = Database(Path(path).absolute())
+
+    def create(self, name: str, scope: str = "read", collections: Iterable[str] = ()) -> tuple[Key, str]:
+        """A new key and its text, which is not kept and cannot be shown again."""
+        if scope not in SCOPES:
+            raise InputError(f"scope: {scope!r} is unknown; known: {', '.join(SCOPES)}")
+        name = name.strip()
+        if not name or len(name) > MAX_NAME or not name.isprintable():
+            raise InputError(f"name: {name!r} is not a name for a key; use 1 to {MAX_NAME} printable characters")
+        bound = tuple(dict.fromkeys(check_id(item, "collection") for item in collections))
+        identifier, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        moment = time.time()
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO keys (id, name, hash, scope, collections, created) VALUES (?, ?, ?, ?, ?, ?)",
+                (identifier, name, _hash(secret), scope, json.dumps(bound), moment),
+            )
+        return Key(identifier, name, scope, bound, _time(moment)), f"tvt_{identifier}_{secret}"
+
+    def list(self) -> list[Key]:
+        """All of them, the revoked ones too, oldest first."""
+        with self._database.explained():
+            rows = (
+                self._database.read()
+                .execute("SELECT id, name, scope, collections, created, revoked FROM keys ORDER BY created, id")
+                .fetchall()
+            )
+        return [
+            Key(id, name, scope, tuple(json.loads(bound)), _time(created), None if revoked is None else _time(revoked))
+            for id, name, scope, bound, created, revoked in rows
+        ]
+
+    def revoke(self, id: str) -> Key:
+        """The key with that id or name stops working with the next request."""
+        found = [key for key in self.list() if id in (key.id, key.name) and key.revoked is None]
+        if not found:
+            raise NotFoundError(f"key: there is none in use with the id or name {id!r}; `trivet keys list` shows them")
+        if len(found) > 1:
+            raise InputError(f"key: {len(found)} keys are named {id!r}; name one by its id")
+        with self._database.write() as connection:
+            connection.execute("UPDATE keys SET revoked = ? WHERE id = ?", (time.time(), found[0].id))
+        return found[0]
+
+    def any(self) -> bool:
+        """Was there ever a key? Then one is asked for."""
+        with self._database.explained():
+            return self._database.read().execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
+
+    def any_in_use(self) -> bool:
+        with self._database.explained():
+            row = self._database.read().execute("SELECT 1 FROM keys WHERE revoked IS NULL LIMIT 1").fetchone()
+        return row is not None
+
+    def find(self, text: str) -> Key | None:
+        """The key whose text this is, if it is one and in use."""
+        parts = _KEY.fullmatch(text)
+        identifier, secret = (parts[1], parts[2]) if parts else ("", "")
+        with self._database.explained():
+            row = (
+                self._database.read()
+                .execute(
+                    "SELECT hash, name, scope, collections, created, revoked FROM keys WHERE id = ?", (identifier,)
+                )
+                .fetchone()
+            )
+        same = hmac.compare_digest(_hash(secret), bytes(row[0]) if row else _NOBODY)
+        if row is None or not same or row[5] is not None:
+            return None
+        return Key(identifier, row[1], row[2], tuple(json.loads(row[3])), _time(row[4]))
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Keys:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

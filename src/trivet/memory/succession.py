@@ -1,0 +1,64 @@
+"""Something newer supersedes this document: which one is shown in its place?
+
+The newest: from each document one step to its newest direct successor, until there is none. Every document has at most
+one next step, so all that lead to the same end agree on it. Where the steps run in a circle, documents supersede each
+other and the one created last stands for all of them. A successor that the filter does not allow is not stepped to:
+within a scope, and at a moment, the newest is the newest of what may be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from trivet.types import Candidate, Key, Succession
+
+Allowed = Callable[[Key], bool]
+
+
+class Chains:
+    """The successions among some documents, under one filter."""
+
+    def __init__(self, found: Iterable[Succession], allowed: Allowed) -> None:
+        self._next: dict[Key, Key] = {}
+        self._age: dict[Key, tuple[float, str]] = {}
+        self._ids: dict[Key, str] = {}
+        for item in found:
+            self._ids[item.old] = item.old_id
+            if item.old == item.new or not allowed(item.new):
+                continue
+            self._age[item.new] = (item.created, item.new_id)
+            best = self._next.get(item.old)
+            if best is None or self._age[item.new] > self._age[best]:
+                self._next[item.old] = item.new
+            self._ids[item.new] = item.new_id
+
+    def id_of(self, key: Key) -> str:
+        return self._ids[key]
+
+    def newest(self, key: Key) -> Key:
+        path = [key]
+        while (following := self._next.get(path[-1])) is not None:
+            if following in path:
+                circle = path[path.index(following) :]
+                return max(circle, key=lambda member: self._age[member])
+            path.append(following)
+        return path[-1]
+
+    def follow(self, pool: Sequence[Candidate], shown: Allowed) -> tuple[list[Candidate], dict[Key, tuple[str, ...]]]:
+        """The pool with every superseded candidate replaced in its place, and key → the ids it stands for.
+
+        Nothing is there twice: the best place counts. What is left out by name (``shown``) leaves its predecessors
+        out as well: who has the newest already must not be given an older one for it.
+        """
+        kept: dict[Key, Candidate] = {}
+        stands_for: dict[Key, tuple[str, ...]] = {}
+        for candidate in pool:
+            key = self.newest(candidate.key)
+            if key != candidate.key:
+                if not shown(key):
+                    continue
+                stands_for[key] = (*stands_for.get(key, ()), self._ids[candidate.key])
+            if key not in kept:
+                kept[key] = candidate if key == candidate.key else replace(candidate, key=key)
+        return list(kept.values()), stands_for

@@ -1,0 +1,1 @@
+"""How is the engine asked over HTTP? (``trivet serve``)"""

@@ -1,0 +1,187 @@
+"""How does an asynchronous server ask a synchronous engine?
+
+Here, once: every call of the engine goes through ``Bridge.run`` to one pool of threads, with a limit on what waits
+(429) and on how long it takes (504). The key is checked in the same hop, so there is no way to an engine around it.
+One engine a collection and process; all of them share the file, and are closed together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trivet.engine import Engine, collections_in
+from trivet.engine import open as open_engine
+from trivet.errors import NotFoundError
+from trivet.keys import Key, Keys
+from trivet.surfaces.http.access import ANYWHERE, Caller, check
+from trivet.surfaces.http.problems import Refused
+
+if TYPE_CHECKING:
+    from trivet.surfaces.config import Config
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 1
+
+
+class Engines:
+    """The open collections of one store."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        known = collections_in(config.store)
+        self._main = open_engine(config.store, config.collection, embedder=self._model(config.collection in known))
+        self._open: dict[str, Engine] = {config.collection: self._main}
+
+    def _model(self, exists: bool) -> str | None:
+        """The configured model is for new collections; an old one has its own."""
+        return None if exists else self._config.embedder
+
+    @property
+    def path(self) -> str:
+        return self._main.path
+
+    def names(self) -> list[str]:
+        return self._main.collections()
+
+    def opened(self) -> list[Engine]:
+        with self._lock:
+            return list(self._open.values())
+
+    def get(self, name: str) -> Engine:
+        """The collection as it is; it is not made."""
+        engine = self._open.get(name)
+        if engine is not None:
+            return engine
+        with self._lock:
+            if name not in self._open:
+                if name not in self._main.collections():
+                    raise NotFoundError(f"collection: there is no {name!r}; make it with PUT /v1/collections/NAME")
+                self._open[name] = self._main.collection(name)
+            return self._open[name]
+
+    def make(self, name: str, **options: Any) -> tuple[Engine, bool]:
+        """The collection, made if it is new; was it?"""
+        with self._lock:
+            new = name not in self._main.collections()
+            if not new and not options and name in self._open:
+                return self._open[name], False
+            words_only = options.pop("words_only", False)
+            embedder = "none" if words_only else self._model(not new)
+            self._open[name] = self._main.collection(name, embedder=embedder if new else None, **options)
+            return self._open[name], new
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._open.pop(name, None)
+
+    def close(self) -> None:
+        self._main.close()
+
+
+class Bridge:
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.engines = Engines(config)
+        self.keys = Keys(self.engines.path)
+        self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix="trivet-http")
+        self.import_pool = ThreadPoolExecutor(max(1, config.max_imports), thread_name_prefix="trivet-import")
+        self._waiting = self._importing = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting
+
+    async def run(self, caller: Caller, scope: str, collection: str, work: Callable[[Engine], T]) -> T:
+        """``work`` with the collection's engine, if the caller may."""
+
+        def call() -> T:
+            self.allow(caller, scope, collection)
+            return self.ask(collection, work)
+
+        return await self._timed(call)
+
+    async def store(self, caller: Caller, scope: str, work: Callable[[], T], collection: str | None = None) -> T:
+        """``work`` on the store as a whole."""
+
+        def call() -> T:
+            self.allow(caller, scope, collection)
+            return work()
+
+        return await self._timed(call)
+
+    async def listed(self, caller: Caller, work: Callable[[], T]) -> T:
+        """``work`` for whoever may read anything at all."""
+
+        def call() -> T:
+            caller.key = check(self.keys, self.config, caller.token, "read", ANYWHERE)
+            return work()
+
+        return await self._timed(call)
+
+    async def probe(self) -> None:
+        """Can the truth be read?"""
+        await self._timed(self.engines.names)
+
+    def allow(self, caller: Caller, scope: str, collection: str | None) -> Key | None:
+        caller.key = check(self.keys, self.config, caller.token, scope, collection)
+        return caller.key
+
+    def ask(self, collection: str, work: Callable[[Engine], T]) -> T:
+        engine = self.engines.get(collection)
+        try:
+            return work(engine)
+        except NotFoundError as error:
+            if not str(error).endswith("was dropped"):
+                raise
+        self.engines.forget(collection)  # another process dropped it, and may have made it anew
+        return work(self.engines.get(collection))
+
+    async def _timed(self, call: Callable[[], T]) -> T:
+        if self._waiting >= self.config.max_waiting + self.config.threads:
+            raise Refused(
+                "too-busy", "too many requests wait; try again shortly", headers={"Retry-After": str(RETRY_SECONDS)}
+            )
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        future.add_done_callback(self._done)
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), self.config.request_seconds)
+        except TimeoutError:
+            if future.done() and not future.cancelled():  # its own
+                raise
+            raise Refused(
+                "timeout",
+                f"no answer within {self.config.request_seconds:g} s; a write may still be done: "
+                "repeat it with the same id, which changes nothing if it was",
+            ) from None
+
+    def _done(self, future: asyncio.Future[Any]) -> None:
+        self._waiting -= 1
+        if not future.cancelled():
+            future.exception()  # looked at: a call nobody waits for any more is not "never retrieved"
+
+    def begin_import(self) -> None:
+        """An import has a thread of its own for as long as its body comes; there are only so many."""
+        if self._importing >= self.config.max_imports:
+            raise Refused(
+                "too-busy", "other imports are running; try again when one is done", headers={"Retry-After": "10"}
+            )
+        self._importing += 1
+
+    def end_import(self, done: asyncio.Future[None]) -> None:
+        self._importing -= 1
+        if not done.cancelled():
+            done.exception()
+
+    def close(self) -> None:
+        """After the last request: let the threads end, then let go of the file."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self.import_pool.shutdown(wait=True, cancel_futures=True)
+        self.keys.close()
+        self.engines.close()

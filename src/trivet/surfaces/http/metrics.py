@@ -1,0 +1,76 @@
+"""How is it going? (Prometheus)
+
+Time by stage, what was left out, hits that only one leg found, what waits to be embedded. With several workers the
+numbers of all of them are added up, through prometheus_client's shared folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+    from trivet.types import Results
+
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # seconds
+
+_OWN = CollectorRegistry()
+REQUESTS = Counter("trivet_http_requests", "Requests answered", ("method", "route", "status"), registry=_OWN)
+SECONDS = Histogram("trivet_http_request_seconds", "Time of a request", ("route",), registry=_OWN, buckets=_BUCKETS)
+STAGES = Histogram(
+    "trivet_search_stage_seconds", "Time of a stage of a search", ("stage",), registry=_OWN, buckets=_BUCKETS
+)
+HITS = Counter("trivet_search_hits", "Hits served", registry=_OWN)
+ALONE = Counter("trivet_search_single_leg_hits", "Hits served that only this leg found", ("leg",), registry=_OWN)
+DEGRADED = Counter(
+    "trivet_search_degraded", "Searches without a part that should have answered", ("part",), registry=_OWN
+)
+WRITTEN = Counter("trivet_documents_written", "Documents added or changed", registry=_OWN)
+
+
+def count(found: Results) -> None:
+    """One search."""
+    for stage in found.trace:
+        STAGES.labels(stage.name).observe(stage.ms / 1000)
+    HITS.inc(len(found.hits))
+    for hit in found.hits:
+        if hit.only_leg:
+            ALONE.labels(hit.only_leg).inc()
+    for part in {item.part for item in found.degraded}:
+        DEGRADED.labels(part).inc()
+
+
+class _Collections(Collector):
+    """Read from the truth when asked: the same in every worker."""
+
+    def __init__(self, engines: Callable[[], Iterable[Engine]]) -> None:
+        self._engines = engines
+
+    def collect(self) -> Iterable[Any]:
+        backlog = GaugeMetricFamily("trivet_embed_backlog", "Passages that wait to be embedded", labels=["collection"])
+        documents = GaugeMetricFamily("trivet_documents", "Documents stored", labels=["collection"])
+        for engine in self._engines():
+            found = engine.stats()
+            backlog.add_metric([engine.name], found.pending)
+            documents.add_metric([engine.name], found.documents)
+        return backlog, documents
+
+
+def page(engines: Callable[[], Iterable[Engine]]) -> bytes:
+    """What Prometheus reads."""
+    counted = _OWN
+    if os.environ.get(SHARED_FOLDER):
+        counted = CollectorRegistry()
+        MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+    now = CollectorRegistry()
+    now.register(_Collections(engines))
+    return generate_latest(counted) + generate_latest(now)

@@ -1,0 +1,166 @@
+"""How does a whole collection go in and out, a line at a time?
+
+An import is read as it comes and written piece by piece, each durable when its progress line is sent; a broken line is
+told with its number and the lines around it are kept. Neither body is ever held in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from trivet.errors import InputError, TrivetError
+from trivet.surfaces.http import bodies, logs, metrics, problems
+from trivet.surfaces.http.access import Asking
+from trivet.surfaces.http.replies import NDJSON, Lines, payload
+from trivet.surfaces.http.routes.shared import COLLECTION, NAMED, Asked, Name, responses
+
+if TYPE_CHECKING:
+    from trivet.engine import Engine
+    from trivet.surfaces.cli.intake import Tally
+
+router = APIRouter(tags=["moving"])
+EXPORT_LINES = 200  # fetched at a time
+SHOWN_PROBLEMS = 100
+
+_IMPORT = responses(bodies.ImportLine, *NAMED, 413)
+_IMPORT[200] = {
+    "description": "A line every 200 documents, the last with `done`.",
+    "content": {NDJSON: {"schema": {"type": "string"}, "example": '{"read": 200, "added": 200}\n'}},
+}
+_EXPORT = responses(None, *NAMED)
+_EXPORT[200] = {
+    "description": "A header, a line a document, then a line a feedback.",
+    "content": {
+        NDJSON: {"schema": {"type": "string"}, "example": '{"id": "door-7", "text": "The side door sticks."}\n'}
+    },
+}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            NDJSON: {
+                "schema": {"type": "string"},
+                "example": '{"id": "door-7", "text": "The side door sticks."}\n{"text": "The roof hatch is new."}\n',
+            }
+        },
+    }
+}
+
+
+@router.get(f"{COLLECTION}/export", responses=_EXPORT, summary="Everything, as NDJSON")
+async def export(
+    name: Name,
+    bridge: Asked,
+    caller: Asking,
+    vectors: Annotated[
+        bool, Query(description="With the vectors, so that the same model need not embed again.")
+    ] = False,
+) -> Response:
+    lines = await bridge.run(caller, "read", name, lambda engine: engine.lines(vectors))
+
+    def some() -> bytes:
+        return b"".join(line.encode("utf-8", "replace") + b"\n" for line in islice(lines, EXPORT_LINES))
+
+    first = await bridge.store(caller, "read", some, name)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        chunk = first
+        while chunk:
+            yield chunk
+            chunk = await bridge.store(caller, "read", some, name)
+
+    return Lines(chunks())
+
+
+@router.post(f"{COLLECTION}/import", responses=_IMPORT, openapi_extra=_BODY, summary="Take in NDJSON of any length")
+async def import_(name: Name, request: Request, bridge: Asked, caller: Asking) -> Response:
+    """A line a document, or what `export` wrote. Progress comes back while the body is still going in."""
+    engine = await bridge.run(caller, "write", name, lambda engine: engine)
+    bridge.begin_import()
+    loop = asyncio.get_running_loop()
+    told: asyncio.Queue[bytes | None] = asyncio.Queue()
+    body = request.stream()
+
+    pulling: list[Future[bytes | None]] = []
+
+    async def next_piece() -> bytes | None:
+        return await anext(body, None)
+
+    def pull() -> bytes | None:
+        """The body's next piece, asked for from the thread that writes."""
+        pulling[:] = [asyncio.run_coroutine_threadsafe(next_piece(), loop)]
+        return pulling[0].result()
+
+    def work() -> None:
+        def tell(line: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(told.put_nowait, payload(line) + b"\n")
+
+        try:
+            _take_in(engine, iter(pull, None), bridge.config.max_body_bytes, tell)
+        finally:
+            loop.call_soon_threadsafe(told.put_nowait, None)
+
+    async def lines() -> AsyncIterator[bytes]:
+        task = loop.run_in_executor(bridge.import_pool, work)
+        task.add_done_callback(lambda done: bridge.end_import(done))
+        try:
+            while (line := await told.get()) is not None:
+                yield line
+        finally:
+            for waiting in pulling:  # the server ends before the body does: the thread must not wait for the rest
+                waiting.cancel()
+        await asyncio.wait([task])
+
+    return Lines(lines())
+
+
+def _take_in(engine: Engine, pieces: Iterator[bytes], longest: int, tell: Any) -> None:
+    from trivet.surfaces.cli.intake import Intake
+    from trivet.surfaces.cli.lines import parsed
+
+    read = 0
+
+    def done(count: int) -> None:
+        nonlocal read
+        read += count
+        tell({"read": read, **_counts(intake.tally)})
+
+    intake = Intake(engine, done)
+    error = ""
+    try:
+        intake.take_lines(parsed(_lines(pieces, longest), "body"))
+        intake.flush()
+    except TrivetError as trouble:
+        logs.event("import ended", error=trouble)
+        error = problems.of(trouble).detail
+    except Exception as trouble:  # the client went away: what was told of is kept
+        logs.event("import ended", error=trouble)
+        error = "the body ended too early; what was read before is kept"
+    tally = intake.tally
+    metrics.WRITTEN.inc(tally.added + tally.updated)
+    last: dict[str, Any] = {"read": read, **_counts(tally), "done": not error, "pending": engine.stats().pending}
+    last["problems"] = [{"line": item.place, "reason": item.reason} for item in tally.broken[:SHOWN_PROBLEMS]]
+    tell({**last, "error": error} if error else last)
+
+
+def _counts(tally: Tally) -> dict[str, int]:
+    counted = {name: getattr(tally, name) for name in ("added", "updated", "unchanged", "repeated", "feedback")}
+    return {**counted, "broken": len(tally.broken)}
+
+
+def _lines(pieces: Iterator[bytes], longest: int) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        yield from whole
+        if len(rest) > longest:
+            raise InputError(f"body: a line has more than {longest:,} bytes; send it as several documents")
+    if rest:
+        yield rest

@@ -1,0 +1,53 @@
+"""Can docs/CHAT.md lie? Its code runs, and every setting, variable, route, state and failure is in it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from trivet.chat.endpoint import KEYS, ChatSettings
+from trivet.chat.episodes import STATES
+from trivet.chat.errors import STATUSES
+
+PAGE = (Path(__file__).parent.parent.parent / "docs/CHAT.md").read_text()
+
+
+def test_its_code_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    code = code.replace('trivet.open("chat.db")', 'trivet.open("chat.db", embedder="hashing")')
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "> User: Why does the door stick?" in done.stdout
+
+
+@pytest.mark.parametrize("item", [item for item in fields(ChatSettings) if item.name not in ("key", "options")])
+def test_every_setting_is_documented(item: object) -> None:
+    name = item.name  # type: ignore[attr-defined]
+    default = getattr(ChatSettings(), name) or "none"
+    assert f"| `{name}` | `TRIVET_CHAT_{name.upper()}` | {default} |" in PAGE
+    assert all(f"`{key}`" in PAGE for key in KEYS)
+
+
+def test_every_state_and_failure_is_documented() -> None:
+    assert all(f"| `{state}` |" in PAGE for state in STATES)
+    for kind, status in STATUSES.items():
+        assert re.search(rf"`{kind}`[^`]*?\b{status}\b", PAGE), kind
+
+
+def test_every_route_is_documented() -> None:
+    pytest.importorskip("fastapi")
+    from fastapi.routing import APIRoute
+
+    from trivet.chat.routes import router
+
+    for route in router(lambda collection=None: None, ChatSettings()).routes:  # type: ignore[arg-type,return-value]
+        assert isinstance(route, APIRoute)
+        for method in route.methods:
+            assert f"`{method} {route.path}" in PAGE, route.path

@@ -1,0 +1,98 @@
+"""Can docs/HTTP.md and the description lie? Every route, setting and failure is in them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trivet.surfaces.config import Config, resolve
+from trivet.surfaces.http import problems
+from trivet.surfaces.http.app import create
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/HTTP.md").read_text()
+SCHEMA = create(Config()).openapi()
+OPERATIONS = [
+    (method.upper(), path, operation)
+    for path, item in SCHEMA["paths"].items()
+    for method, operation in item.items()
+    if "conversations" not in operation["tags"]  # docs/CHAT.md, and its own test
+]
+
+
+@pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _ in OPERATIONS])
+def test_every_route_is_on_the_page(method: str, path: str) -> None:
+    assert f"| `{method} {path}` |" in PAGE
+
+
+def test_no_route_on_the_page_is_made_up() -> None:
+    listed = PAGE.count("\n| `GET /") + sum(
+        PAGE.count(f"\n| `{method} /") for method in ("POST", "PUT", "PATCH", "DELETE")
+    )
+    assert listed == len(OPERATIONS)
+
+
+@pytest.mark.parametrize("item", fields(Config), ids=lambda item: item.name)
+def test_every_setting_is_on_the_page_with_its_default(item: Any) -> None:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{item.name}` |")]
+    default = item.default if item.default_factory is MISSING else ""
+    shown = {"()": "none", "": "none", "False": "false"}.get(str(default), str(default))
+    assert f"| {shown} |" in row
+    assert f"TRIVET_{item.name.upper()}" in row
+
+
+def test_every_failure_is_on_the_page_and_in_the_description() -> None:
+    for status, _ in problems.KINDS.values():
+        assert str(status) in PAGE
+    for method, path, operation in OPERATIONS:
+        answers = operation["responses"]
+        if path != "/healthz":
+            assert "503" in answers, (method, path)
+        for status, answer in answers.items():
+            assert "X-Request-ID" in answer["headers"]
+            if int(status) >= 400:
+                assert list(answer["content"]) == [problems.MEDIA_TYPE], (method, path, status)
+        if "requestBody" in operation:
+            assert "413" in answers, (method, path)
+
+
+def test_every_body_has_an_example() -> None:
+    for method, path, operation in OPERATIONS:
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            assert "example" in str(content) or "example" in str(_referred(content["schema"])), (method, path)
+
+
+def _referred(schema: Any) -> list[Any]:
+    parts = [schema, *schema.get("oneOf", ()), *schema.get("anyOf", ())]
+    names = [part["$ref"].rsplit("/", 1)[1] for part in parts if "$ref" in part]
+    return [SCHEMA["components"]["schemas"][name] for name in names]
+
+
+def test_the_examples_are_accepted(client: Any) -> None:
+    """In the order a caller would send them."""
+    home = "/v1/collections/default"
+    for text in ("door-8", "door-7"):
+        client.put(f"{home}/documents/{text}", json={"text": text, "meta": {"building": "north", "floor": 1}})
+    for method, path, operation in OPERATIONS:
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is None or path.endswith("/revert"):
+            continue
+        for schema in _referred(content["schema"]):
+            for example in schema.get("examples", ()):
+                url = path.replace("{collection}", "default").replace("{id}", "door-7")
+                if path.endswith("/{collection}"):
+                    url = "/v1/collections/made"
+                answer = client.request(method, url, json=example)
+                assert answer.status_code < 300, (method, path, answer.text)
+
+
+def test_the_deployed_configuration_is_one() -> None:
+    text = (ROOT / "deploy/trivet.toml").read_text()
+    found, _ = resolve({}, {}, ROOT / "deploy/trivet.toml")
+    assert found.workers == tomllib.loads(text)["workers"]
+    for name in ("trivet.service", "Containerfile"):
+        assert "Not run" in (ROOT / "deploy" / name).read_text()

@@ -1,0 +1,98 @@
+"""Are keys kept as hashes, found by their text alone, and bound to what they may do?"""
+
+from __future__ import annotations
+
+import hmac
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trivet
+from trivet.errors import InputError, NotFoundError
+from trivet.keys import SCOPES, Keys
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def test_only_the_hash_is_kept(store: Path) -> None:
+    with Keys(store) as keys:
+        key, text = keys.create("dashboard", "read", ["tickets"])
+        assert keys.find(text) == key
+    secret = text.split("_", 2)[2].encode()
+    for file in store.parent.glob("memory.db*"):
+        assert file.is_dir() or secret not in file.read_bytes()
+
+
+def test_what_is_not_the_whole_key_is_no_key(store: Path) -> None:
+    with Keys(store) as keys:
+        _, text = keys.create("one")
+        other = keys.create("two")[1]
+        wrong = text[:-1] + ("a" if text[-1] != "a" else "b")
+        mixed = f"{text.rsplit('_', 1)[0][:17]}{other[17:]}"
+        for bad in ("", "tvt_", text[:-1], text + "a", text.upper(), wrong, mixed, f" {text}", "é" * 60, "\0"):
+            assert keys.find(bad) is None, bad
+
+
+def test_an_unknown_id_is_compared_too(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it takes as long as a wrong secret."""
+    seen: list[Any] = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: seen.append((len(a), len(b))) or real(a, b))
+    with Keys(store) as keys:
+        keys.find("tvt_" + "0" * 12 + "_" + "a" * 43)
+        keys.find("nonsense")
+    assert seen == [(32, 32), (32, 32)]
+
+
+def test_a_scope_may_what_those_before_it_may(store: Path) -> None:
+    with Keys(store) as keys:
+        for at, scope in enumerate(SCOPES):
+            key, _ = keys.create(scope, scope)
+            assert [key.may(asked, "any") for asked in SCOPES] == [place <= at for place in range(len(SCOPES))]
+        bound, _ = keys.create("clerk", "admin", ["tickets", "tickets"])
+        assert bound.collections == ("tickets",)
+        assert bound.may("admin", "tickets")
+        assert not bound.may("read", "notes")
+        assert not bound.may("read", None), "the store as a whole is more than its collection"
+
+
+def test_revoked_by_name_or_id_and_seen_by_another_process(store: Path) -> None:
+    with Keys(store) as one, Keys(store) as two:
+        assert not one.any()
+        key, text = one.create("same")
+        _, second = one.create("same")
+        assert two.find(text) == key
+        with pytest.raises(InputError, match="name one by its id"):
+            one.revoke("same")
+        one.revoke(key.id)
+        assert two.find(text) is None
+        assert two.find(second) is not None
+        one.revoke("same")
+        assert two.any()
+        assert not two.any_in_use()
+        with pytest.raises(NotFoundError):
+            one.revoke("same")
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "bound"),
+    [("", "read", ()), ("x" * 65, "read", ()), ("a\nb", "read", ()), ("a", "root", ()), ("a", "read", [""])],
+)
+def test_what_is_wrong_is_refused(store: Path, name: str, scope: str, bound: Any) -> None:
+    with Keys(store) as keys, pytest.raises(InputError):
+        keys.create(name, scope, bound)
+    with Keys(store) as keys:
+        assert keys.list() == []
+
+
+def test_an_older_store_is_upgraded_and_its_documents_stay(store: Path) -> None:
+    with trivet.open(store, embedder="none") as engine:
+        engine.add("kept", id="a")
+        with Keys(store) as keys:
+            keys.create("one")
+        document = engine.get("a")
+        assert document is not None and document.text == "kept"
