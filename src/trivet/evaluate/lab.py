@@ -130,9 +130,7 @@ class Lab:
         """The same answers from what the legs found before; its times are not the product's and are left out."""
         asked = self.dataset.topics if topics is None else topics
         self._prepare(profile, asked)
-        if self._memory is None:
-            self._memory = _Memory(self.engine)
-        search = self._memory.search
+        search = self._remembering()
 
         def answer(topic: Topic) -> Answer:
             at = topic.at or self._now
@@ -144,13 +142,17 @@ class Lab:
     def rankings(self, profile: Profile) -> dict[str, tuple[Ranking, ...]]:
         """Topic → what each leg of the profile says, before anything is made of it."""
         self._prepare(profile, self.dataset.topics)
-        if self._memory is None:
-            self._memory = _Memory(self.engine)
-        search = self._memory.search
+        search = self._remembering()
         return {
             topic.id: search.rankings(topic.text, topic.where, profile, self._left_out(topic))
             for topic in self.dataset.topics
         }
+
+    def _remembering(self) -> Search:
+        """The engine's own spine, with a memory that lasts as long as the lab."""
+        if self._memory is None:
+            self._memory = _Memory(self.engine)
+        return self._memory.search
 
     def embedding_ms(self) -> list[float]:
         """What embedding a question takes, asked of the model itself; empty without a model."""
