@@ -531,10 +531,10 @@ class TestExplain:
         hit = next(hit for hit in opposed.search(QUERY) if hit.id == "d1")
         assert told.hit == hit
         assert (told.rank, told.reason) == (hit.rank, f"rank {hit.rank}")
-        assert [(v.leg, v.rank, v.weight, v.note) for v in told.verdicts] == [
-            ("lexical", 4, 0.5, ""),
-            ("dense", 1, 0.5, ""),
-        ]
+        assert [(v.leg, v.rank, v.note) for v in told.verdicts] == [("lexical", 4, ""), ("dense", 1, "")]
+        assert [v.weight for v in told.verdicts] == pytest.approx([part.weight for part in hit.contributions])
+        fixed = opposed.explain(QUERY, "d1", weighing="fixed")
+        assert [v.weight for v in fixed.verdicts] == [0.5, 0.5]
         assert [v.score for v in told.verdicts] == [part.raw for part in hit.contributions]
         assert told.verdicts[1].strength == pytest.approx(1.0)
         assert told.profile == str(opposed.settings)
@@ -784,6 +784,14 @@ class TestWeighing:
             found = memory.search("where is the kettle?", profile="default", **given)
             used = {item.leg: item.weight for hit in found for item in hit.contributions}
             assert used["dense"] == 0.3
+
+    def test_explain_tells_the_weights_the_question_was_given(self, open_store: Any) -> None:
+        with open_store(embedder="builtin") as memory:
+            memory.add([{"id": f"n{at}", "text": text} for at, text in enumerate(NOTES_TO_WEIGH)])
+            told = memory.explain("where is the kettle?", "n0", profile="default")
+            assert told.hit is not None
+            used = {item.leg: item.weight for item in told.hit.contributions}
+            assert {verdict.leg: verdict.weight for verdict in told.verdicts} == pytest.approx(used)
 
     def test_unless_it_is_asked_for_as_well(self) -> None:
         chosen = trivet.PROFILES["default"].with_changes({"alpha": 0.3, "weighing": "query"})

@@ -389,7 +389,8 @@ class Search:
         hit = next((hit for hit in results.hits if hit.id == id), None)
         heir = next((hit for hit in results.hits if id in hit.stands_for), None)
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
-        verdicts = [self._verdict(leg, asked, answers, chosen, did) for leg in asked.legs]
+        weights = WEIGHINGS[chosen.weighing](asked.query.text, answers.rankings, chosen.weights)
+        verdicts = [self._verdict(leg, asked, answers, chosen, weights[leg.name], did) for leg in asked.legs]
         return Explanation(
             query,
             id,
@@ -400,8 +401,10 @@ class Search:
             self._reason(hit, heir, did, asked, verdicts, chosen),
         )
 
-    def _verdict(self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, did: int) -> LegVerdict:
-        depth, weight = profile.depth(leg.name, profile.k), profile.weights[leg.name]
+    def _verdict(
+        self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, weight: float, did: int
+    ) -> LegVerdict:
+        depth = profile.depth(leg.name, profile.k)
         ranking = next((ranking for ranking in answers.rankings if ranking.leg == leg.name), Ranking(leg.name))
         if did in ranking.keys:
             at = ranking.keys.index(did)
