@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 
 CACHE ?= benchmarks/cache
 
-.PHONY: help demo test lint format bench docs setup clean gate results weighing browser
+.PHONY: help demo test test-stores lint format bench docs setup clean gate results weighing ranking aggregation calibration browser test-web screenshots
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,7 +30,16 @@ browser:         ## install Debian's chromium for the page tests, where that is 
 	  echo "no browser here and none could be installed: the tests that need one will be skipped"
 
 test: setup browser ## the default test run
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not web"
+
+test-web: setup browser ## the page in a real Chromium, every view, light and dark
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m web
+
+screenshots: setup browser ## draw docs/images/ anew from the demo's notes
+	$(BIN)/python docs/screenshots.py
+
+test-stores: setup ## the contract on every store: SQLite, PostgreSQL, Qdrant, and what is special to each
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/contract tests/stores tests/test_copying.py
 
 lint: setup      ## ruff and mypy
 	$(BIN)/ruff check .
@@ -56,6 +65,15 @@ results: setup   ## every system on every set of DATA: docs/RESULTS.md and a rep
 
 weighing: setup  ## learn how a question moves the weights, from the training splits of DATA
 	$(BIN)/python benchmarks/weighing.py --data $(DATA) --cache $(CACHE)
+
+ranking: setup   ## learn the weights of the learned reranker, from the training splits of DATA
+	$(BIN)/python benchmarks/ranking.py $(DATA) --cache $(CACHE)
+
+aggregation: setup ## is a long document as good as its best passage, or as its best three?
+	$(BIN)/python benchmarks/aggregation.py $(DATA) --cache $(CACHE)
+
+calibration: setup ## fit what relevance means, from the training splits of DATA, and say what it is worth
+	$(BIN)/python benchmarks/calibration.py $(DATA) --cache $(CACHE)
 
 docs: setup      ## make docs/CLI.md from the commands' own help, and the demo's picture
 	$(BIN)/python docs/cli_page.py

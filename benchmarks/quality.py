@@ -2,8 +2,11 @@
 
 Every system below on every set of a data folder: nDCG@10 and R@10 a topic, through the re-fusion path that a test
 proves equal to the shipped one, and the default through the shipped path, with its times. What is written is one JSON
-file named by the commit; `docs/RESULTS.md` is made from it. The default profile is chosen here too: by mean rank over
-the sets, and by leaving each set out in turn.
+file named by the commit; `docs/RESULTS.md` is made from it. Beside the systems stands the default with each of its
+stages changed (`stages.py`), and by mean rank over the sets, each left out in turn, what the default should be.
+
+Sets are independent of each other: `--only SET --parts FOLDER` measures some in a process of its own, as many of those
+at a time as there are processors; without `--only`, what the folder has is taken as it is and the rest is measured.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import stages
 from quality_page import PAGE, page
 from trivet.evaluate import (
     Comparison,
@@ -34,17 +38,19 @@ from trivet.evaluate import (
 )
 from trivet.evaluate.dataset import Dataset
 from trivet.evaluate.evaluation import made
-from trivet.evaluate.significance import Paired, holm, interval, paired
-from trivet.profile import PROFILES, Profile
+from trivet.evaluate.significance import interval, paired
+from trivet.profile import PROFILES, Profile, Step
 
 RESULTS = Path(__file__).parent / "results"
-MEASURES = ("nDCG@10", "R@10")
+MEASURES = ("nDCG@10", "R@10", "R@5", "Success@5", "Success@10")
 MAIN = MEASURES[0]
 SAMPLED = 100
 SEEDS = ("episodes", "memories", "chunks", "composite", "snippets")
 # LoCoMo's adversarial questions ask for what never happened; the set's own page says to report them apart
 WITHOUT = {"locomo": ("adversarial",), "locomo_session": ("adversarial",)}
 BARE = Profile(name="bare")  # words and meaning at depth 100, nothing after the fusion
+# the default before there were stages: what it was chosen against then, and what every stage has to better
+TWO_LEGS = Profile(name="two-legs", normalize="zscore", weighing="query", rerankers=(Step("dedup"),))
 
 
 def systems() -> dict[str, Profile]:
@@ -54,32 +60,42 @@ def systems() -> dict[str, Profile]:
         "trigram": BARE.with_changes({"weights": {"lexical": 0, "dense": 0, "trigram": 1}}),
         "dense": BARE.with_changes({"weights": {"lexical": 0, "dense": 1}}),
     }
-    for k in (60, 20, 5, 2):
+    for k in (60, 5):
         found[f"RRF k={k}"] = BARE.with_changes({"fusion": "rrf", "rrf_k": k})
-    for normalize, label in (("minmax", "min-max"), ("tm2c2", "TM2C2"), ("zscore", "z-score"), ("dbsf", "DBSF")):
-        for step in range(1, 10):
-            changes = {"fusion": "convex", "normalize": normalize, "alpha": step / 10}
-            found[f"{label} α={step / 10:g}"] = BARE.with_changes(changes)
+    for normalize, label, alphas in (
+        ("minmax", "min-max", (0.3, 0.5, 0.7)),
+        ("tm2c2", "TM2C2", (0.5,)),
+        ("zscore", "z-score", (0.3, 0.5, 0.7)),
+        ("dbsf", "DBSF", (0.5,)),
+    ):
+        for alpha in alphas:
+            changes = {"fusion": "convex", "normalize": normalize, "alpha": alpha}
+            found[f"{label} α={alpha:g}"] = BARE.with_changes(changes)
     found["CombMNZ"] = BARE.with_changes({"fusion": "comb_mnz", "normalize": "minmax"})
     found["ISR"] = BARE.with_changes({"fusion": "isr"})
     found |= {name: PROFILES[name].with_changes({"k": 10}) for name in SEEDS}
+    found["two legs"] = TWO_LEGS
     found["default"] = PROFILES["default"]
     return found
 
 
-def measure(dataset: Dataset, cache: str | None, pictures: Pictures | None = None) -> dict[str, Any]:
-    """Every system on one set."""
+def measure(dataset: Dataset, cache: str | None, timed: bool, pictures: Pictures | None = None) -> dict[str, Any]:
+    """Every system and every stage on one set; what the stages cost as well where they are to be timed."""
     begun = time.perf_counter()
     told = _progress(dataset.name)
+    few = sample(dataset)
     with Lab.fill(dataset, cache=cache, progress=told) as lab:
         values: dict[str, dict[str, dict[str, float]]] = {}
         for number, (name, profile) in enumerate(systems().items(), start=1):
-            asked = sample(dataset) if profile.weights["trigram"] else dataset
+            asked = few if profile.weights["trigram"] else dataset
             values[name] = score(lab.rerun(profile, asked.topics), asked.qrels, MEASURES)
             told(f"fuse {name}", number, len(systems()))
         shipped = evaluate(lab, PROFILES["default"], measures=MEASURES, progress=told)
         if shipped.of(MAIN) != values["default"][MAIN]:
             raise SystemExit(f"{dataset.name}: the shipped path and the re-fusion path differ; one of them is wrong")
+        told("stages", 0, 0)
+        changed = stages.measured(lab, dataset, few, values["default"], MAIN)
+        costs = stages.costs(lab, few.topics) if timed else None
         room = headroom(lab, PROFILES["default"], MAIN)
         if pictures is not None:
             pictures.add(lab, shipped, room)
@@ -100,19 +116,15 @@ def measure(dataset: Dataset, cache: str | None, pictures: Pictures | None = Non
             for name, each in values.items()
         },
         "against_default": {
-            pair.challenger: {
-                "topics": pair.n,
-                "difference": round(pair.difference, 4),
-                "low": round(pair.low, 4),
-                "high": round(pair.high, 4),
-                "p": round(pair.p, 5),
-                "p_holm": round(pair.p_holm, 5),
-                "wins": pair.wins,
-                "losses": pair.losses,
-                "ties": pair.ties,
-            }
-            for pair in against_default(main)
+            pair.challenger: stages.told(pair)
+            for pair in stages.against(main["default"], {name: main[name] for name in main if name != "default"})
         },
+        "against_two_legs": {
+            measure: stages.told(paired(values["two legs"][measure], values["default"][measure]))
+            for measure in (MAIN, "R@5")
+        },
+        "stages": changed,
+        "costs": costs,
         "better_leg": better,
         "headroom": {
             "oracle": round(room.oracle_mean, 4),
@@ -136,17 +148,6 @@ def sample(dataset: Dataset) -> Dataset:
     """At most ``SAMPLED`` topics, by the hash of their id: the trigram leg takes up to 0.4 s a topic on abstracts."""
     placed = sorted(dataset.topics, key=lambda topic: blake2b(topic.id.encode(), digest_size=8).digest())
     return dataset.sample(topic.id for topic in placed[:SAMPLED])
-
-
-def against_default(values: Mapping[str, Mapping[str, float]]) -> list[Paired]:
-    """Every system against the default on the topics it was asked; one family a set."""
-    pairs = []
-    for name, each in values.items():
-        if name != "default":
-            same = {topic: values["default"][topic] for topic in each}
-            pairs.append(paired(same, each, names=("default", name)))
-    corrected = holm([pair.p for pair in pairs])
-    return [replace(pair, p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
 class Pictures:
@@ -205,6 +206,7 @@ def main() -> None:
     parser.add_argument("--cache", help="where vectors are kept (the user's cache folder otherwise)")
     parser.add_argument("--only", nargs="*", default=(), help="names of sets; all that have judgements otherwise")
     parser.add_argument("--parts", type=Path, help="a folder for each set's results; what is there is taken as it is")
+    parser.add_argument("--timed", default=stages.TIMED, help="the set on which the stages' times are taken")
     parser.add_argument("--report", type=Path, help="an HTML page to look at")
     parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
     options = parser.parse_args()
@@ -221,7 +223,7 @@ def main() -> None:
         if done is not None and done.exists() and pictures is None:
             measured[path.name] = json.loads(done.read_text(encoding="utf-8"))
         else:
-            measured[path.name] = measure(dataset, options.cache, pictures)
+            measured[path.name] = measure(dataset, options.cache, path.name == options.timed, pictures)
         if done is not None:
             done.parent.mkdir(parents=True, exist_ok=True)
             done.write_text(json.dumps(measured[path.name]), encoding="utf-8")
@@ -233,10 +235,15 @@ def main() -> None:
             f"{one['systems'][best][MAIN]:.4f}  {one['seconds']:.0f} s",
             flush=True,
         )
+    if pictures is not None:
+        pictures.write(options.report, len(measured))
+    if options.only and options.parts:  # one of several processes: the whole is put together when all are done
+        return
     results = {
         "made": made(),
         "measure": MAIN,
         "profiles": {name: str(profile) for name, profile in systems().items()},
+        "stages": {name: str(stage.profile) for name, stage in stages.stages().items()},
         "model": "granite-embedding-30m, int8 (built in)",
         "sets": measured,
     }
@@ -244,8 +251,6 @@ def main() -> None:
     file = RESULTS / f"quality-{made()['commit']}.json"
     file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written: {file}")
-    if pictures is not None:
-        pictures.write(options.report, len(measured))
     if options.docs:
         PAGE.write_text(page(results, file.name), encoding="utf-8")
         print(f"written: {PAGE}")

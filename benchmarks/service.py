@@ -1,11 +1,12 @@
 """What does the service cost over the bare engine, and does it hold under load?
 
-    python benchmarks/service.py --seconds 60 --clients 50 --workers 2
+    python benchmarks/service.py --workers 2 --save benchmarks/results/service-COMMIT.json --docs
 
 A real `trivet serve` on a free port of this machine, its clients in this process over plain asyncio streams. One
 question at a time first, over HTTP and then by the engine itself, the same questions on the same store: the difference
 of the medians is the server's overhead. Then many clients at once, four questions to one write: every error is counted,
-and every write that was acknowledged is looked for afterwards.
+and every write that was acknowledged is looked for afterwards. `--docs` puts the saved row into docs/HTTP.md; a test
+holds the page to it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import signal
 import socket
 import subprocess
@@ -32,6 +34,8 @@ import trivet
 from trivet import data
 
 HOME = "/v1/collections/default"
+PAGE = Path(__file__).parent.parent / "docs/HTTP.md"
+BLOCK = re.compile(r"<!-- load:start.*?-->\n.*?<!-- load:end -->", re.DOTALL)
 ALONE = 300  # questions asked one at a time
 WRITES = 5  # every fifth request is one
 
@@ -160,6 +164,31 @@ def server(store: Path, workers: int, embedder: str) -> Any:
         process.wait(60)
 
 
+def block(found: dict[str, Any], name: str) -> str:
+    """The row as docs/HTTP.md shows it."""
+    alone, load = found["alone"], found["load"]
+    errors = sum(count for status, count in load["statuses"].items() if not status.startswith("2"))
+    rows = [
+        ("one question at a time, the engine itself", alone["engine"]),
+        ("one question at a time, over HTTP", alone["http"]),
+        (f"{load['clients']} clients, searches", load["search"]),
+        (f"{load['clients']} clients, writes", load["write"]),
+    ]
+    lines = ["| what | p50 | p95 | p99 |", "|---|---|---|---|"]
+    lines += [f"| {what} | {row['p50_ms']} ms | {row['p95_ms']} ms | {row['p99_ms']} ms |" for what, row in rows]
+    told = (
+        f"{load['requests']:,} requests in {load['seconds']:g} s from {load['clients']} clients at once, "
+        f"one in {WRITES} a write: {load['per_second']:g} a second, {errors} errors; "
+        f"of {load['writes']:,} acknowledged writes {load['lost']} were lost. "
+        f"The service costs {alone['overhead_p50_ms']} ms over the bare engine (p50)."
+    )
+    made = (
+        f"{found['made'][:10]}, {found['machine']}, {found['workers']} workers, embedder `{found['embedder']}`: "
+        f"[results/{name}](../benchmarks/results/{name}). Clients and server share the cores, so this is a floor."
+    )
+    return f"<!-- load:start {name} -->\n" + "\n".join([*lines, "", told, "", made]) + "\n<!-- load:end -->"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
@@ -167,7 +196,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--embedder", default="builtin")
     parser.add_argument("--save", type=Path, help="a JSON file for the result")
+    parser.add_argument("--docs", action="store_true", help="put the saved result into docs/HTTP.md")
     options = parser.parse_args()
+    if options.docs and not options.save:
+        parser.error("--docs needs --save: the page names the file")
     questions = [question["text"] for question in data.questions()]
     questions = (questions * (ALONE // len(questions) + 1))[:ALONE]
     with tempfile.TemporaryDirectory() as folder:
@@ -197,6 +229,9 @@ def main() -> None:
     print(json.dumps(found, indent=2))
     if options.save:
         options.save.write_text(json.dumps(found, indent=2) + "\n")
+    if options.docs:
+        shown = block(found, options.save.name)
+        PAGE.write_text(BLOCK.sub(lambda _: shown, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

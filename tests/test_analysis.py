@@ -159,6 +159,25 @@ def test_other_languages_stem_and_forgive_missing_accents(language: str, documen
     assert set(analyzer.query(query).required) <= set(analyzer.terms(document))
 
 
+@pytest.mark.parametrize(
+    ("language", "document", "query"),
+    [
+        ("zh", "我昨天在图书馆借了三本书。", "图书馆的书"),
+        ("zh", "我住在广东深圳", "深圳"),
+        ("ja", "昨日、東京タワーに登りました。", "東京タワー"),
+        ("ja", "データベースの設定を変更する", "設定 変更"),
+        ("ko", "어제 도서관에서 책을 빌렸다", "도서관 책"),
+        ("en", "the 图书馆 in 深圳", "图书馆"),  # whatever the collection's language
+    ],
+)
+def test_scripts_without_spaces_are_found_by_their_words(language: str, document: str, query: str) -> None:
+    analyzer = Analyzer(language)
+    terms = set(analyzer.terms(document))
+    asked = analyzer.query(query)
+    shared = [term for term in asked.terms if term in terms]
+    assert len(shared) * 2 > len(asked.terms), (asked.terms, terms)
+
+
 def test_language_codes_may_carry_a_region() -> None:
     assert Analyzer("en_US").id == Analyzer("en-gb").id == f"en/{analysis.ANALYSIS_VERSION}"
 

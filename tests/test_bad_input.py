@@ -160,7 +160,7 @@ def test_a_moment_that_is_none_is_refused(engine: trivet.Engine, at: Any) -> Non
         ({"weights": {"dense": -1}}, "weights.dense: -1 is out of range"),
         ({"weights": {"dense": 10**400}}, "weights.dense"),
         ({"weights": {"dense": "1"}}, "weights.dense: '1'"),
-        ({"weights": {"lexical": 0, "dense": 0}}, "weights: every leg has weight 0"),
+        ({"weights": {"lexical": 0, "dense": 0, "graph": 0}}, "weights: every leg has weight 0"),
         ({"weights": 3}, "weights: 3 is not a mapping"),
         ({"alpha": 2}, "alpha: 2"),
         ({"alpha": math.nan}, "alpha: nan"),

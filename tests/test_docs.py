@@ -88,7 +88,7 @@ def test_the_command_page_is_what_the_commands_say() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = module.page()
-    assert page.count("\n## `trivet ") == 23
+    assert page.count("\n## `trivet ") == 24
     assert (ROOT / "docs/CLI.md").read_text() == page, "run `make docs`"
     for section in page.split("\n## ")[1:]:
         assert "**Example" in section, section.splitlines()[0]
@@ -113,6 +113,7 @@ def test_architecture_is_short_and_names_every_module() -> None:
         "legs",
         "fusion",
         "rerank",
+        "scorers",
         "stores/sqlite",
         "embedders",
         "evaluate",

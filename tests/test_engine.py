@@ -486,7 +486,8 @@ class TestSettings:
 
     def test_a_wrong_change_changes_nothing(self, words: Engine) -> None:
         before = words.settings
-        for wrong in ({"k": 5, "rrf_k": -1}, {"k": 5, "no_such": 1}, {"k": 5, "weights": {"lexical": 0, "dense": 0}}):
+        nothing = {"lexical": 0, "dense": 0, "graph": 0}
+        for wrong in ({"k": 5, "rrf_k": -1}, {"k": 5, "no_such": 1}, {"k": 5, "weights": nothing}):
             with pytest.raises(InputError):
                 words.update_settings(**wrong)
         assert words.settings == before

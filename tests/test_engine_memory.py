@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import trivet
 from trivet.engine import Engine
-from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.errors import InputError, NotFoundError, StoreError, TakenError
 
 Opener = Callable[..., Engine]
 
@@ -340,11 +341,14 @@ class TestLinks:
         return words
 
     def test_a_successor_stands_in_the_place_of_what_it_supersedes(self, filled: Engine) -> None:
-        before = filled.search("port is 5432", k=3)
+        # as fused: a reranker reads the successor's own words, and a link is a way for the graph
+        plain = {"k": 3, "rerankers": ["dedup"], "graph_weight": 0}
+        before = filled.search("port is 5432", **plain)
         assert ids(before) == ["v1", "v2", "other"]
         filled.link("v2", "v1", "supersedes")
         filled.link("v3", "v2", "supersedes")
-        after = filled.search("port is 5432", k=3)
+        assert ids(filled.search("port is 5432", k=3)) == ["v3", "other"]
+        after = filled.search("port is 5432", **plain)
         assert ids(after) == ["v3", "other"]
         assert after[0].stands_for == ("v1", "v2")
         assert (after[0].text, after[0].document.id, after[0].rank) == ("we moved to a socket", "v3", 1)
@@ -423,14 +427,14 @@ class TestLinks:
         filled.delete(["fix", "fix2", "guide"])
         assert filled.search("crash")[0].resolved_by == ()
 
-    def test_links_of_other_types_change_and_cost_nothing(self, filled: Engine) -> None:
-        before = filled.search("port is 5432")
+    def test_links_of_other_types_change_and_cost_nothing_but_the_graph(self, filled: Engine) -> None:
+        before = filled.search("port is 5432", graph_weight=0)
         filled.link("v2", "v1", "see-also")
-        filled.search("port is 5432")
+        filled.search("port is 5432", graph_weight=0)
         asked: list[str] = []
         connection = filled._shelf._database.read()
         connection.set_trace_callback(asked.append)
-        after = filled.search("port is 5432")
+        after = filled.search("port is 5432", graph_weight=0)
         connection.set_trace_callback(None)
         assert not [sql for sql in asked if "links" in sql]
         assert (ids(after), [hit.score for hit in after]) == (ids(before), [hit.score for hit in before])
@@ -703,3 +707,35 @@ def test_an_export_carries_counts_and_validity_and_leaves_the_history(open_store
     assert list(two.documents()) == list(one.documents())
     assert document(two, "a").accesses == 2
     assert [(change.by, change.profile.k) for change in two.settings_history()] == [("import", 5)]
+
+
+def test_an_id_that_has_to_be_new_is_one_callers_only(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with trivet.open(path, embedder="none") as one, trivet.open(path) as other:
+        told: list[str] = []
+
+        def tell(engine: Engine, who: str) -> None:
+            try:
+                told.append(engine.remember(f"{who} was first", id="first", only_new=True).id)
+            except TakenError as error:
+                told.append(str(error))
+
+        threads = [threading.Thread(target=tell, args=(one if n % 2 else other, f"caller {n}")) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert told.count("first") == 1
+        assert all("'first' exists" in item for item in told if item != "first")
+        kept = one.get("first")
+        assert kept is not None
+        assert one.remember(kept.text, id="first", only_new=True).reinforced, "the same again is no conflict"
+        assert one.remember("replaced", id="first").stored
+
+
+def test_what_was_taken_out_is_counted_by_kind(tmp_path: Path) -> None:
+    key = "AKIA" + "Q2W3E4R5T6Y7U2I3"
+    with trivet.open(tmp_path / "memory.db", embedder="none") as engine:
+        added = engine.add([f"{key} and {key}", "password = hunter22"], redact=True)
+        assert added.redacted == {"api key": 2, "password": 1}
+        assert engine.add(f"plain {key}").redacted == {}

@@ -6,21 +6,22 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import trivet
-from trivet import search
+from trivet import search, threads
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.fusion.relevance import Standing, probability
+from trivet.profile import LEGS, SEEDED
 from trivet.types import Results
 
 Open = Callable[..., Engine]
 
-LEGS = ("lexical", "trigram", "dense")
-#: Fused by rank, nothing after it: what the legs say is what comes out.
-PLAIN: dict[str, Any] = {"fusion": "rrf", "rerankers": []}
+#: Fused by rank, nothing after it: what the legs say is what comes out. The graph leg has tests of its own.
+PLAIN: dict[str, Any] = {"fusion": "rrf", "rerankers": [], "graph_weight": 0}
 
 
 def ids(found: Any) -> list[str]:
@@ -67,8 +68,14 @@ class TestAccount:
         assert len(results) == 4
         for hit in results:
             assert math.fsum(part.share for part in hit.contributions) == pytest.approx(hit.fused, abs=1e-12)
-            assert hit.score == hit.fused  # the default profile's dedup changes no score
+            # from there every step is told: each reranker goes on where the one before it ended
+            steps = [hit.fused, *(note.after for note in hit.adjustments)]
+            assert [note.before for note in hit.adjustments] == steps[:-1]
+            assert hit.score == steps[-1]
         assert [hit.score for hit in results] == sorted((hit.score for hit in results), reverse=True)
+        assert any(hit.adjustments for hit in results)
+        for hit in opposed.search(QUERY, fusion=fusion, normalize=normalize, trigram_weight=1, rerankers=["dedup"]):
+            assert (hit.score, hit.adjustments) == (hit.fused, ())
 
     def test_ranks_are_one_based_and_consecutive(self, opposed: Engine) -> None:
         results = opposed.search(QUERY)
@@ -90,21 +97,26 @@ class TestAccount:
         for hit in opposed.search(query, weights=weights):
             assert 0.0 <= hit.relevance <= 1.0
 
-    def test_relevance_is_the_weighted_mean_of_strengths(self, opposed: Engine) -> None:
-        """With meaning alone it is the cosine above what unrelated texts have, which this model puts at 0."""
-        for hit in opposed.search(QUERY, alpha=1):
-            assert hit.relevance == pytest.approx(hit.contributions[0].raw, abs=1e-6)
-        words = {hit.id: hit.relevance for hit in opposed.search(QUERY, alpha=0)}
-        meaning = {hit.id: hit.relevance for hit in opposed.search(QUERY, alpha=1)}
-        both = {hit.id: hit.relevance for hit in opposed.search(QUERY, alpha=0.25)}
-        assert both == pytest.approx({id: 0.75 * words[id] + 0.25 * meaning[id] for id in both})
+    def test_relevance_is_made_of_what_the_legs_say_not_of_the_fused_score(self, opposed: Engine) -> None:
+        """With meaning alone: cosines above what unrelated texts have, which this model puts at 0."""
+        cosines = {"d1": 1.0, "d2": 1 / math.sqrt(2), "d3": 1 / math.sqrt(5), "d4": 1 / math.sqrt(10)}
+        told = {hit.id: hit.relevance for hit in opposed.search(QUERY, alpha=1, graph_weight=0)}
+        # no list has a tenth, so they stand above 0; the best leads the second, the others trail the best
+        best, second = cosines["d1"], cosines["d2"]
+        leads = {id: value - (second if id == "d1" else best) for id, value in cosines.items()}
+        expected = {id: probability(Standing(value, value, leads[id])) for id, value in cosines.items()}
+        assert told == pytest.approx(expected, abs=1e-6)
+        for how in ({"fusion": "rrf"}, {"rerankers": []}, {"normalize": "max"}, {"k": 2}):
+            again = {hit.id: hit.relevance for hit in opposed.search(QUERY, alpha=1, graph_weight=0, **how)}
+            assert again == pytest.approx({id: told[id] for id in again})
 
     def test_trace_has_every_stage(self, opposed: Engine) -> None:
-        results = opposed.search(QUERY, weights={"lexical": 1, "trigram": 1, "dense": 1})
+        results = opposed.search(QUERY, weights={"lexical": 1, "trigram": 1, "dense": 1, "graph": 1})
         assert [stage.name for stage in results.trace] == [
             "lexical",
             "trigram",
             "dense",
+            "graph",
             "fusion",
             "fetch",
             "rerank",
@@ -116,7 +128,7 @@ class TestAccount:
         assert stages["lexical"].detail.startswith("4 found")
         assert stages["dense"].detail.startswith("4 found, embed ")
         assert stages["fusion"].detail == "convex"
-        assert stages["rerank"].detail == "dedup"
+        assert stages["rerank"].detail == "learned, dedup"  # the others have nothing to say to this question
 
     def test_the_profile_that_made_it_is_named(self, opposed: Engine) -> None:
         results = opposed.search(QUERY, profile="memories", rrf_k=7)
@@ -193,7 +205,7 @@ class TestOverrides:
 
     def test_fusion_and_normalize_reach_the_fusion(self, opposed: Engine) -> None:
         def shares(**how: Any) -> dict[str, float]:
-            return {hit.id: hit.fused for hit in opposed.search(QUERY, alpha=1, rerankers=[], **how)}
+            return {hit.id: hit.fused for hit in opposed.search(QUERY, alpha=1, graph_weight=0, rerankers=[], **how)}
 
         cosines = [1.0, 1 / math.sqrt(2), 1 / math.sqrt(5), 1 / math.sqrt(10)]
         low, width = cosines[-1], cosines[0] - cosines[-1]
@@ -244,7 +256,7 @@ class TestOverrides:
             ({"k": 0}, "k: 0 is out of range"),
             ({"k": 2.0}, "k: 2.0 is not a whole number"),
             ({"wieghts": {}}, "did you mean 'weights'"),
-            ({"weights": {"graph": 1}}, "weights.graph: unknown leg"),
+            ({"weights": {"graf": 1}}, "weights.graf: unknown leg"),
             ({"weights": 3}, "weights: 3 is not a mapping"),
             ({"fusion": "rff"}, "fusion: 'rff' is unknown; known: rrf"),
             ({"profile": "no-such"}, "profile: 'no-such' is unknown; known: default"),
@@ -359,7 +371,7 @@ class TestDegraded:
         monkeypatch.setattr(opposed._shelf, method, fail)
         results = opposed.search(QUERY, weights={"lexical": 1, "trigram": 1, "dense": 1})
         assert [(item.part, item.reason) for item in results.degraded] == [(leg, "the index is gone")]
-        assert {part.leg for hit in results for part in hit.contributions} == set(LEGS) - {leg}
+        assert {part.leg for hit in results for part in hit.contributions} == {"lexical", "trigram", "dense"} - {leg}
         assert len(results) == 4
 
     def test_an_error_without_words_is_named_by_its_kind(self, opposed: Engine) -> None:
@@ -441,12 +453,12 @@ class TestDegraded:
 class TestExclude:
     """`recentIds` of seed 000: out on every leg, before the cut."""
 
-    @pytest.mark.parametrize("leg", LEGS)
+    @pytest.mark.parametrize("leg", [leg for leg in LEGS if leg not in SEEDED])
     def test_on_every_leg_with_the_limit_still_filled(self, open_store: Open, leg: str) -> None:
         memory = open_store(embedder="hashing")
         memory.add([{"id": str(n), "text": f"episode about apples {'very ' * n}"} for n in range(12)])
         weights = {other: float(other == leg) for other in LEGS}
-        how: dict[str, Any] = {"weights": weights, "k": 4, "depths": dict.fromkeys(LEGS, "1k"), **PLAIN}
+        how: dict[str, Any] = {**PLAIN, "weights": weights, "k": 4, "depths": dict.fromkeys(LEGS, "1k")}
         first = ids(memory.search("episode apples", **how))
         second = ids(memory.search("episode apples", exclude=first, **how))
         assert len(first) == len(second) == 4
@@ -531,16 +543,19 @@ class TestExplain:
         hit = next(hit for hit in opposed.search(QUERY) if hit.id == "d1")
         assert told.hit == hit
         assert (told.rank, told.reason) == (hit.rank, f"rank {hit.rank}")
-        assert [(v.leg, v.rank, v.note) for v in told.verdicts] == [("lexical", 4, ""), ("dense", 1, "")]
-        assert [v.weight for v in told.verdicts] == pytest.approx([part.weight for part in hit.contributions])
+        *heard, walk = told.verdicts
+        assert [(v.leg, v.rank, v.note) for v in heard] == [("lexical", 4, ""), ("dense", 1, "")]
+        assert (walk.leg, walk.rank, walk.note) == ("graph", None, "nothing leads to it")
+        total = sum(v.weight for v in told.verdicts)  # a contribution shows the weight divided by their sum
+        assert [v.weight / total for v in heard] == pytest.approx([part.weight for part in hit.contributions])
         fixed = opposed.explain(QUERY, "d1", weighing="fixed")
-        assert [v.weight for v in fixed.verdicts] == [0.5, 0.5]
-        assert [v.score for v in told.verdicts] == [part.raw for part in hit.contributions]
+        assert [v.weight for v in fixed.verdicts] == [opposed.settings.weights[v.leg] for v in fixed.verdicts]
+        assert [v.score for v in heard] == [part.raw for part in hit.contributions]
         assert told.verdicts[1].strength == pytest.approx(1.0)
         assert told.profile == str(opposed.settings)
 
     def test_too_far_down(self, opposed: Engine) -> None:
-        told = opposed.explain(QUERY, "d4", k=1, alpha=1, dense_depth=1)
+        told = opposed.explain(QUERY, "d4", k=1, alpha=1, dense_depth=1, graph_weight=0)
         assert (told.rank, told.hit) == (None, None)
         (verdict,) = told.verdicts
         assert (verdict.rank, verdict.depth, verdict.note) == (None, 1, "not among the best 1")
@@ -570,16 +585,21 @@ class TestExplain:
             told = opposed.explain(QUERY, "d1", **how)
             assert told.rank is None
             assert told.reason == "left out by the filter or the exclusion"
-            assert {verdict.note for verdict in told.verdicts} == {"left out by the filter or the exclusion"}
+            notes = {verdict.leg: verdict.note for verdict in told.verdicts}
+            left_out = dict.fromkeys(("lexical", "dense"), "left out by the filter or the exclusion")
+            assert notes == {**left_out, "graph": "nothing leads to it"}
 
     def test_no_match_at_all(self, opposed: Engine) -> None:
         opposed.add("pebbles", id="p")
         told = opposed.explain(QUERY, "p", alpha=0)
-        assert [(v.rank, v.score, v.note) for v in told.verdicts] == [(None, None, "does not match")]
+        assert [(v.rank, v.score, v.note) for v in told.verdicts] == [
+            (None, None, "does not match"),
+            (None, None, "nothing leads to it"),
+        ]
 
     def test_a_leg_that_fails_is_told_not_raised(self, opposed: Engine) -> None:
         opposed._models.embedder.fail = RuntimeError("no model")  # type: ignore[union-attr]
-        told = opposed.explain(QUERY, "d1")
+        told = opposed.explain(QUERY, "d1", graph_weight=0)
         assert told.rank == 4
         assert [(v.leg, v.rank, v.note) for v in told.verdicts] == [
             ("lexical", 4, ""),
@@ -722,11 +742,13 @@ class TestThreads:
 class TestInTheCallersThread:
     """A leg that has been quick for a while is asked where the search runs; nothing else changes."""
 
-    @pytest.mark.parametrize("weights", [{"lexical": 1.0, "dense": 0.0}, {"lexical": 1.0, "dense": 1.0}])
+    WORDS: ClassVar = {"lexical": 1.0, "dense": 0.0, "graph": 0.0}
+
+    @pytest.mark.parametrize("weights", [WORDS, {**WORDS, "dense": 1.0}])
     def test_the_answers_are_the_same(self, opposed: Engine, weights: dict[str, float], monkeypatch: Any) -> None:
-        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
+        monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
         first = opposed.search("apple", weights=weights)
-        for _ in range(search.TRUSTED_AFTER):
+        for _ in range(threads.TRUSTED_AFTER):
             opposed.search("apple", weights=weights)
         asked: list[str] = []
         real = opposed._shared.legs.answer
@@ -738,16 +760,16 @@ class TestInTheCallersThread:
         assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
 
     def test_a_write_sends_it_back_to_a_thread_of_its_own(self, opposed: Engine, monkeypatch: Any) -> None:
-        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
-        for _ in range(search.TRUSTED_AFTER + 1):
-            opposed.search("apple", weights={"dense": 0.0, "lexical": 1.0})
+        monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
+        for _ in range(threads.TRUSTED_AFTER + 1):
+            opposed.search("apple", weights=self.WORDS)
         monkeypatch.setattr(opposed._shared.legs, "answer", lambda *_: pytest.fail("there is something to catch up on"))
-        opposed.delete([hit.id for hit in opposed.search("nothing of the kind", alpha=1.0)][:1])
-        opposed.search("apple", weights={"dense": 0.0, "lexical": 1.0})
+        opposed.delete([hit.id for hit in opposed.search("nothing of the kind", alpha=1.0, graph_weight=0)][:1])
+        opposed.search("apple", weights=self.WORDS)
 
     def test_a_late_answer_is_left_out_all_the_same(self, opposed: Engine, monkeypatch: Any) -> None:
-        monkeypatch.setattr(search, "QUICK_MS", 60_000.0)
-        for _ in range(search.TRUSTED_AFTER + 1):
+        monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
+        for _ in range(threads.TRUSTED_AFTER + 1):
             opposed.search("apple")
         real = opposed._shelf.find_near
 
@@ -769,8 +791,11 @@ class TestWeighing:
             fusion = next(stage.detail for stage in found.trace if stage.name == "fusion")
             assert fusion.startswith("convex, weighed by query: lexical 0.")
             used = {item.leg: item.weight for hit in found for item in hit.contributions}
-            assert sum(used.values()) == pytest.approx(1.0)
-            assert used["lexical"] != 0.5
+            assert used["lexical"] != pytest.approx(used["dense"])
+            alone = memory.search("where is the kettle?", profile="default", graph_weight=0, weighing="query")
+            assert sum(
+                {item.leg: item.weight for hit in alone for item in hit.contributions}.values()
+            ) == pytest.approx(1)
             other = memory.search("kettle", profile="default")
             assert {item.leg: item.weight for hit in other for item in hit.contributions} != used
 
@@ -783,7 +808,9 @@ class TestWeighing:
             memory.add([{"id": f"n{at}", "text": text} for at, text in enumerate(NOTES_TO_WEIGH)])
             found = memory.search("where is the kettle?", profile="default", **given)
             used = {item.leg: item.weight for hit in found for item in hit.contributions}
-            assert used["dense"] == 0.3
+            assert used["dense"] / used["lexical"] == pytest.approx(0.3 / 0.7)
+            alone = memory.search("where is the kettle?", profile="default", **given, graph_weight=0)
+            assert {item.weight for hit in alone for item in hit.contributions if item.leg == "dense"} == {0.3}
 
     def test_explain_tells_the_weights_the_question_was_given(self, open_store: Any) -> None:
         with open_store(embedder="builtin") as memory:
@@ -791,7 +818,10 @@ class TestWeighing:
             told = memory.explain("where is the kettle?", "n0", profile="default")
             assert told.hit is not None
             used = {item.leg: item.weight for item in told.hit.contributions}
-            assert {verdict.leg: verdict.weight for verdict in told.verdicts} == pytest.approx(used)
+            total = sum(verdict.weight for verdict in told.verdicts)
+            told_weights = {verdict.leg: verdict.weight / total for verdict in told.verdicts if verdict.leg in used}
+            assert set(used) >= {"lexical", "dense"}
+            assert told_weights == pytest.approx(used)
 
     def test_unless_it_is_asked_for_as_well(self) -> None:
         chosen = trivet.PROFILES["default"].with_changes({"alpha": 0.3, "weighing": "query"})
@@ -802,7 +832,7 @@ class TestWeighing:
             memory.add(
                 [{"id": "zh", "text": "金融科技精英论坛在深圳举行。"}, {"id": "en", "text": "the forum in Shenzhen"}]
             )
-            found = memory.search("金融科技论坛", profile="default")
+            found = memory.search("金融科技论坛", profile="default", graph_weight=0, weighing="query")
             assert found[0].id == "zh"
             assert {item.leg: round(item.weight, 3) for item in found[0].contributions} == {
                 "lexical": 0.9,
@@ -810,7 +840,7 @@ class TestWeighing:
             }
             dense = next(stage.detail for stage in found.trace if stage.name == "dense")
             assert "does not read this script" in dense
-            given = memory.search("金融科技论坛", profile="default", alpha=0.5)  # as given
+            given = memory.search("金融科技论坛", profile="default", alpha=0.5, graph_weight=0)  # as given
             assert {item.leg: item.weight for item in given[0].contributions} == {"lexical": 0.5, "dense": 0.5}
 
 

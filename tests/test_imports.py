@@ -18,6 +18,7 @@ import trivet
 
 ROOT = Path(trivet.__file__).parent
 PARTS = ("legs", "fusion", "rerank", "stores", "embedders")
+SPINE = ("threads.py", "links.py", "paging.py", "explaining.py")
 HEAVY = (
     "numpy",
     "faiss",
@@ -33,6 +34,8 @@ HEAVY = (
     "fastapi",
     "pydantic",
     "uvicorn",
+    "psycopg",
+    "qdrant_client",
 )
 
 
@@ -95,6 +98,30 @@ def test_the_parts_do_not_import_what_imports_them(module: str) -> None:
     assert above.isdisjoint(imported(module))
 
 
+@pytest.mark.parametrize("module", SPINE)
+def test_what_the_spine_is_made_of_knows_neither_the_spine_nor_each_other(module: str) -> None:
+    """Control returns to ``search.py``; what they share is ``inquiry.py``."""
+    own = module.removesuffix(".py")
+    others = {f"trivet.{name.removesuffix('.py')}" for name in SPINE} - {f"trivet.{own}"}
+    names = set(imported(module, run_time_only=False))
+    assert (others | {"trivet.search", "trivet.engine"}).isdisjoint(names)
+    assert f"trivet.{own}" in set(imported("search.py", run_time_only=False))
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name.startswith("scorers/")])
+def test_scorers_are_models_and_know_no_part_but_the_embedders(module: str) -> None:
+    """A cross-encoder is built from what an embedder is built from."""
+    names = set(imported(module, run_time_only=False))
+    assert {part_of(name) for name in names} <= {None, "embedders"}
+    assert {"trivet.engine", "trivet.profile", "trivet.search"}.isdisjoint(names)
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name.split("/")[0] in PARTS])
+def test_no_part_imports_a_scorer(module: str) -> None:
+    """A reranker is lent one, behind a protocol of its own."""
+    assert not [name for name in imported(module, run_time_only=False) if name.startswith("trivet.scorers")]
+
+
 @pytest.mark.parametrize("module", [name for name in modules() if not name.startswith("surfaces/")])
 def test_nobody_imports_a_surface(module: str) -> None:
     allowed = {"trivet.surfaces.cli"} if module == "__main__.py" else set()
@@ -105,6 +132,14 @@ def test_nobody_imports_a_surface(module: str) -> None:
 def test_surfaces_go_through_the_engine(module: str) -> None:
     """Not to the store or a leg behind its back."""
     assert {part_of(name) for name in imported(module)} <= {None, "embedders", "rerank", "fusion"}
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if not name.startswith("stores/")])
+def test_a_store_is_known_by_its_contract_alone(module: str) -> None:
+    """One place picks a store by its address; nobody else knows which there are."""
+    found = {name for name in imported(module, run_time_only=False) if name.startswith("trivet.stores.")}
+    kinds = tuple(f"trivet.stores.{kind}" for kind in ("sqlite", "postgres", "qdrant"))
+    assert not {name for name in found if name.startswith(kinds)}
 
 
 def loaded_by(code: str) -> set[str]:

@@ -147,7 +147,8 @@ class TestIdentity:
         assert len({profile.identity.split("#")[1] for profile in PROFILES.values()}) == len(PROFILES)
         assert str(PROFILES["memories"]).startswith(PROFILES["memories"].identity)
         assert "rrf k=60 lexical=1@50 dense=1@50 → importance k=10" in str(PROFILES["memories"])
-        assert "convex/zscore lexical=0.5@100 dense=0.5@100 by query" in str(PROFILES["default"])
+        assert "convex/zscore lexical=0.5@100 dense=0.5@100 graph=0.4@50 by query" in str(PROFILES["default"])
+        assert str(PROFILES["default"]).endswith("→ learned → avoid → temporal → dedup k=10")
 
     def test_a_leg_that_is_off_is_not_printed(self) -> None:
         assert "trigram" not in str(PROFILES["default"])
@@ -312,13 +313,13 @@ class TestRerankers:
 class TestChangesAndDepth:
     def test_mappings_are_merged(self) -> None:
         profile = Profile().with_changes({"weights": {"dense": 2}, "depths": {"dense": 7}, "gates": {"dense": 0.1}})
-        assert profile.weights == {"lexical": 0.5, "trigram": 0.0, "dense": 2.0}
-        assert profile.depths == {"lexical": 100, "trigram": 50, "dense": 7}
+        assert profile.weights == {"lexical": 0.5, "trigram": 0.0, "dense": 2.0, "graph": 0.0}
+        assert profile.depths == {"lexical": 100, "trigram": 50, "dense": 7, "graph": 50}
         assert profile.with_changes({"gates": {"lexical": 1}}).gates == {"lexical": 1.0, "dense": 0.1}
 
     def test_alpha_is_two_weights_and_leaves_the_third(self) -> None:
         profile = Profile(weights={"trigram": 1.0}).with_changes({"alpha": 0.3})
-        assert profile.weights == pytest.approx({"lexical": 0.7, "trigram": 1.0, "dense": 0.3})
+        assert profile.weights == pytest.approx({"lexical": 0.7, "trigram": 1.0, "dense": 0.3, "graph": 0.0})
 
     def test_sugar_and_mapping_together(self) -> None:
         profile = Profile().with_changes({"weights": {"lexical": 1, "dense": 1}, "dense_weight": 3})
@@ -344,9 +345,10 @@ class TestChangesAndDepth:
 
     def test_what_is_left_out_is_the_default(self) -> None:
         """So that a profile is the same value whether it is written in Python, TOML or JSON."""
-        assert Profile(depths={"lexical": 7}).depths == {"lexical": 7, "trigram": 50, "dense": 100}
-        assert Profile(timeouts={"dense": 7}).timeouts == {"lexical": 10_000.0, "trigram": 10_000.0, "dense": 7.0}
-        assert Profile(weights={"dense": 1}).weights == {"lexical": 0.0, "trigram": 0.0, "dense": 1.0}
+        assert Profile(depths={"lexical": 7}).depths == {"lexical": 7, "trigram": 50, "dense": 100, "graph": 50}
+        others = dict.fromkeys(("lexical", "trigram", "graph"), 10_000.0)
+        assert Profile(timeouts={"dense": 7}).timeouts == {**others, "dense": 7.0}
+        assert Profile(weights={"dense": 1}).weights == {**dict.fromkeys(others, 0.0), "dense": 1.0}
 
 
 def test_following_links_is_on_and_changes_the_identity_only_when_it_is_off() -> None:
@@ -359,3 +361,11 @@ def test_following_links_is_on_and_changes_the_identity_only_when_it_is_off() ->
     assert Profile.from_dict(old) == on
     with pytest.raises(InputError, match="follow_links: 1 is not true or false"):
         Profile(follow_links=1)  # type: ignore[arg-type]
+
+
+def test_alpha_at_its_ends_is_one_leg_alone() -> None:
+    for alpha, alone in ((0, "lexical"), (1, "dense")):
+        weights = PROFILES["default"].with_changes({"alpha": alpha}).weights
+        assert [leg for leg, weight in weights.items() if weight] == [alone]
+    assert PROFILES["default"].with_changes({"alpha": 0.3}).weights["graph"] == 0.4
+    assert PROFILES["default"].with_changes({"alpha": 0, "graph_weight": 0.2}).weights["graph"] == 0.2

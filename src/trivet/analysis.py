@@ -54,12 +54,15 @@ class ParsedQuery:
 
     ``terms`` is what scores: any of them, each once. ``required`` are the words in place among them, which a document
     should hold all of before the query is broadened. ``phrases`` are the quoted spans, each a run of neighbours with
-    its stop words.
+    its stop words. ``weights`` are of terms that count more or less than once; ``lenient``: for a required word that no
+    document has, its nearest ones are looked for.
     """
 
     terms: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[tuple[str, float], ...] = ()
+    lenient: bool = False
 
 
 class _Words(str):
@@ -131,6 +134,10 @@ class Analyzer:
             required=_unique(required),
             phrases=tuple(dict.fromkeys(phrase for phrase in phrases if phrase)),
         )
+
+    def content(self, text: str) -> tuple[str, ...]:
+        """The terms of the content words, each once: what two texts have in common."""
+        return self.query(text).required
 
     def keywords(self, text: str) -> list[str]:
         """The content words, lower-cased and otherwise as written."""

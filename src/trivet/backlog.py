@@ -1,9 +1,9 @@
 """Who embeds what was stored faster than it could be embedded?
 
 Documents are durable and found by their words first; their meaning follows. One thread per process works the backlog
-off, and a file lock lets only one process do so at a time: the vectors are in the truth, so nobody has to do them
-twice. A failure of the embedder is kept for ``stats`` and tried again with a growing pause; the backlog itself cannot
-be lost, it is what has no vector.
+off, and a lock of the store lets only one process do so at a time: the vectors are in the truth, so nobody has to do
+them twice. A failure of the embedder is kept for ``stats`` and tried again with a growing pause; the backlog itself
+cannot be lost, it is what has no vector.
 """
 
 from __future__ import annotations
@@ -11,15 +11,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock, Timeout
 
 from trivet.errors import EmbedderError, TrivetError
 
 if TYPE_CHECKING:
-    from trivet.stores.sqlite.shelf import Model, Shelf
+    from trivet.stores.contract import Model, Shelf
     from trivet.types import Embedder, Vector
 
 BATCH = 64  # passages embedded and committed together
@@ -40,7 +37,8 @@ def embed(
     total = shelf.unembedded(model.mid)
     done, after = 0, 0
     seen: set[bytes] = set()  # copies of a text wait for the first one's vector
-    while not (stop and stop.is_set()) and (batch := shelf.next_pending(model.mid, after, BATCH)):
+    size = getattr(embedder, "batch", BATCH)
+    while not (stop and stop.is_set()) and (batch := shelf.next_pending(model.mid, after, size)):
         first = {}
         for pid, _, title, text in batch:
             mark = blake2b(f"{title}\0{text}".encode(), digest_size=16).digest()  # the hash passages are kept under
@@ -104,8 +102,8 @@ def joined(title: str, text: str) -> str:
 
 
 class Backlog:
-    def __init__(self, shelf: Shelf, lock: Path) -> None:
-        self._shelf, self._lock_path = shelf, lock
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
         self._guard = threading.Lock()
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -138,12 +136,11 @@ class Backlog:
             self._wake.clear()
             embedder, model = self._work
             try:
-                self._lock_path.parent.mkdir(parents=True, exist_ok=True)
-                with FileLock(self._lock_path, timeout=0):
-                    embed(self._shelf, embedder, model, stop=self._stop)
-                self.error, pause = "", PAUSE
-            except Timeout:
-                self.error = ""  # another process is at it
+                with self._shelf.embedding() as mine:
+                    if mine:
+                        embed(self._shelf, embedder, model, stop=self._stop)
+                        pause = PAUSE
+                self.error = ""  # nothing failed here, or another process is at it
             except Exception as error:  # a caller's own embedder may raise anything: the thread must not die of it
                 self.error = str(error) if isinstance(error, TrivetError) else f"{type(error).__name__}: {error}"
                 pause = min(LONGEST_PAUSE, pause * 2)

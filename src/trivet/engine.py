@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,31 +15,38 @@ from typing import Any
 
 from trivet import intake, transfer
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotFoundError, StoreError
-from trivet.filters import Filter, parse_filter
+from trivet.errors import InputError, NotFoundError, StoreError, TakenError
+from trivet.filters import TIME_FIELDS, Filter, parse_filter
 from trivet.memory import likeness, remembering
 from trivet.memory.redaction import redact_values
 from trivet.models import Models
 from trivet.passages import cut
 from trivet.profile import PROFILES, Profile, named
-from trivet.search import Legs, Search
-from trivet.stores.sqlite import records
-from trivet.stores.sqlite.shelf import Shelf
-from trivet.stores.sqlite.store import SqliteStore
+from trivet.rerank import Tools
+from trivet.scorers import load_scorer
+from trivet.scorers.panel import Panel
+from trivet.search import Search
+from trivet.stores import is_server, is_there, names_in, open_store
+from trivet.stores.contract import Prepared, Shelf, Store, Written
+from trivet.threads import Legs
 from trivet.types import (
     Added,
     Degraded,
     Document,
     Embedder,
     Explanation,
+    Facet,
     Feedback,
     Link,
     Page,
     Remembered,
     Report,
     Results,
+    Scorer,
     SettingsChange,
+    Standing,
     Stats,
+    Timeline,
 )
 
 Progress = Callable[[int, int], None]
@@ -46,15 +54,17 @@ Progress = Callable[[int, int], None]
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # one transaction of a bulk add
 TIDY_FROM, TIDY_EVERY = 1_000, 50_000  # passages added in one call
 DEFAULT_COLLECTION = "default"
+MOST_FACETS, MOST_VALUES = 60, 1_000
+MOST_STANDING, COPIES_AMONG = 1_000, 50_000  # pairs told; documents whose texts are held at once to find copies
 
 
 class Engine:
     """One collection of a store. Safe to use from many threads; use as a context manager or call ``close``."""
 
-    def __init__(self, store: SqliteStore, shelf: Shelf, embedder: Embedder | str | None, shared: _Shared) -> None:
+    def __init__(self, store: Store, shelf: Shelf, embedder: Embedder | str | None, shared: _Shared) -> None:
         self._store, self._shelf, self._shared = store, shelf, shared
         self._models = Models(shelf, embedder)
-        self._search = Search(shelf, self._models, shared.legs)
+        self._search = Search(shelf, self._models, shared.legs, shared.tools)
         shared.models.append(self._models)
 
     @property
@@ -64,6 +74,16 @@ class Engine:
     @property
     def path(self) -> str:
         return str(self._store.path)
+
+    @property
+    def url(self) -> str:
+        """What opens its store again; of a server it may hold a password, so it is not for showing."""
+        return self._store.url
+
+    @property
+    def language(self) -> str:
+        """Whose words its analyser knows."""
+        return self._shelf.analyzer.language
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -83,13 +103,14 @@ class Engine:
         model = self._shelf.state().model
         dim = model.dim if model else None
         read = intake.documents(documents, fields)
+        taken: Counter[str] = Counter()
         if redact:
-            read = ((_redacted(document)[0], links, vector) for document, links, vector in read)
+            read = ((_redacted(document, taken), links, vector) for document, links, vector in read)
         given = (intake.prepare(*item, self._cut, dim) for item in read)
         if isinstance(documents, Sequence):  # known as a whole: nothing is stored unless all of it can be
             given = (item for item in list(given))
         ids: list[str] = []
-        counts = records.Written(0, 0, 0)
+        counts = Written(0, 0, 0)
         duplicates = untidy = 0
         try:
             for batch in _batches(given):
@@ -109,9 +130,12 @@ class Engine:
             raise InputError(f"{error} (the {len(ids):,} documents before it are stored)") from error
         if len(counts.pids) - untidy > TIDY_FROM:  # a bulk load pays for its own index, not the next search
             self._shelf.tidy()
+            if self.settings.weights["graph"]:
+                self._shelf.read_connections()
         degraded = self._models.embed_new(counts.pids)
         pending = self._shelf.state().pending
-        return Added(tuple(ids), counts.added, counts.updated, counts.unchanged, duplicates, pending, degraded)
+        became = (counts.added, counts.updated, counts.unchanged, duplicates)
+        return Added(tuple(ids), *became, pending, degraded, dict(taken))
 
     def remember(
         self,
@@ -128,25 +152,35 @@ class Engine:
         links: Iterable[Any] | None = (),
         redact: bool = False,
         where: Any = None,
+        only_new: bool = False,
     ) -> Remembered:
         """Store a text, unless it is remembered already: then that document is reinforced, and its id returned.
 
         The same is: the same title and text up to case, width and white space, of the same kind, with the same
         metadata and validity, and not superseded. What says nearly the same is reported and never merged; ``where``
-        says among which documents it is looked for. An ``id`` that exists is replaced, as by ``add``.
+        says among which documents it is looked for. An ``id`` that exists is replaced, as by ``add``, or refused where
+        it has to be ``only_new``.
         """
         fields = {"text": text, "id": id, "title": title, "kind": kind, "meta": meta, "importance": importance}
         times = {"created": created, "valid_from": valid_from, "valid_to": valid_to}
         linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
         ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {})
-        document, redacted = _redacted(document) if redact else (document, ())
+        taken: Counter[str] = Counter()
+        document, redacted = (_redacted(document, taken), tuple(taken)) if redact else (document, ())
         if where is not None:
             self._parse(where)  # refused before anything is written
         model = self._shelf.state().model
+
+        def same(other: Document) -> bool:  # within the transaction: who comes second finds the first one's
+            found = likeness.same(document, other)
+            if only_new and other.id == id and not found:
+                raise TakenError(f"id: {id!r} exists and says something else; leave the id out, or change that one")
+            return found
+
         stored, written = self._shelf.remember(
             intake.prepare(document, checked, None, self._cut, None),
             model.mid if model else None,
-            lambda other: likeness.same(document, other),
+            same,
             remembering.likely_twins(self._search, self._shelf, document),
             id is not None,
             lambda known: remembering.reinforced(known, importance),
@@ -165,9 +199,9 @@ class Engine:
         redact = fields.pop("redact", False)
         model = self._shelf.state().model
 
-        def change(known: Document) -> records.Prepared:
+        def change(known: Document) -> Prepared:
             document, links, vector = intake.patched(known, fields)
-            document = _redacted(document)[0] if redact else document
+            document = _redacted(document, Counter()) if redact else document
             return intake.prepare(document, links, vector, self._cut, model.dim if model else None)
 
         written = self._shelf.amend(intake.check_id(id, "id"), model.mid if model else None, change)
@@ -190,8 +224,10 @@ class Engine:
         size = self._shelf.config.get("passage_size")
         return cut(text) if size is None else cut(text, size=size)
 
-    def wait(self, progress: Progress | None = None, timeout: float | None = None) -> None:
-        """Block until every passage is embedded."""
+    def wait(self, progress: Progress | None = None, timeout: float | None = None, workers: int = 1) -> None:
+        """Block until every passage is embedded; by several processes, where ``workers`` says so."""
+        if workers != 1:
+            self._models.embed_with(workers, progress)
         self._models.wait(progress, timeout)
 
     def get(self, id: str) -> Document | None:
@@ -210,6 +246,27 @@ class Engine:
         found = self._shelf.page(self._parse(where), start, size + 1)
         following = str(found[size - 1][0]) if len(found) > size else None
         return Page(tuple(document for _, document in found[:size]), following)
+
+    def facets(self, where: Any = None, values: int = 10) -> list[Facet]:
+        """The kinds and the fields of the metadata, each with its commonest values, among what the filter allows."""
+        return self._shelf.facets(self._parse(where), intake.check_limit(values, MOST_VALUES), MOST_FACETS)
+
+    def timeline(self, where: Any = None, field: str = "created", step: str | None = None) -> Timeline:
+        """How many documents fall into each day, month or year; without a ``step``, the one that fits a line."""
+        column = intake.check_choice(field, "field", TIME_FIELDS)
+        chosen = None if step is None else intake.check_choice(step, "step", ("day", "month", "year"))
+        found, periods = self._shelf.timeline(self._parse(where), column, chosen)
+        return Timeline(column, found, tuple(periods))
+
+    def standing(self, ids: Iterable[str] | None = None) -> Standing:
+        """Which of these documents (or of all) are superseded, and by what; and which say the same as another."""
+        wanted = None if ids is None else [intake.check_id(id, "id") for id in ids]
+        texts = self._shelf.texts(COPIES_AMONG)
+        copies = likeness.copies(texts)
+        if wanted is not None:
+            copies = [group for group in copies if not set(wanted).isdisjoint(group)]
+        pairs = self._shelf.superseded(wanted, MOST_STANDING)
+        return Standing(tuple(pairs), tuple(copies[:MOST_STANDING]), len(texts))
 
     def delete(self, ids: str | Iterable[str] | None = None, *, where: Any = None) -> int:
         """Delete by id, by ids or by filter; returns how many there were."""
@@ -317,7 +374,7 @@ class Engine:
     def search_over(self, shelf_of: Callable[[Shelf], Any], legs: Legs) -> Search:
         """Another spine over this collection, with a shelf and legs of the caller's: how the evaluation lab reads
         everything once and fuses it many times."""
-        return Search(shelf_of(self._shelf), self._models, legs)
+        return Search(shelf_of(self._shelf), self._models, legs, self._shared.tools)
 
     def _parse(self, where: Any) -> Filter | None:
         parsed = parse_filter(where)
@@ -355,7 +412,7 @@ class Engine:
     def revert_settings(self, to: int | None = None, by: str = "") -> Profile:
         """Take the last change back; or go back to the settings as change number ``to`` made them (0: as they were
         before the first). This is a change too, and can be reverted."""
-        if to is not None and (isinstance(to, bool) or not isinstance(to, int) or to < 0):
+        if to is not None and (isinstance(to, bool) or not isinstance(to, int) or not 0 <= to < 2**63):
             raise InputError(f"to: {to!r} is not the number of a change; settings_history() shows them")
 
         def change(_: str) -> str:  # within the transaction: what is read here is what is in force
@@ -374,6 +431,7 @@ class Engine:
 
     def stats(self) -> Stats:
         state = self._shelf.state()
+        bytes_store, bytes_index = self._store.sizes()
         return Stats(
             path=self.path,
             collection=self.name,
@@ -384,11 +442,12 @@ class Engine:
             links=self._shelf.count("links"),
             model=state.model.id if state.model else None,
             language=self._shelf.analyzer.language,
-            bytes_store=_size(self._store.path, Path(f"{self._store.path}-wal")),
-            bytes_index=_size(*self._store.index_folder.rglob("*")),
+            bytes_store=bytes_store,
+            bytes_index=bytes_index,
             profile=str(self._search.settings(state.settings)),
             fields=tuple(self._shelf.fields()),
             embed_error=self._models.backlog.error,
+            scorer=self._shared.panel.id if self._shared.panel else None,
         )
 
     def reembed(self, embedder: str | Embedder, progress: Progress | None = None) -> int:
@@ -397,31 +456,18 @@ class Engine:
 
     def verify(self) -> Report:
         """Is the truth sound, and do the projections agree with it?"""
-        problems = self._store.problems()
-        problems += self._shelf.problems()
-        words = self._shelf.words()
-        for _ in range(10):  # until nobody wrote in between: two moments must not be compared
-            state = self._shelf.state()
-            words.catch_up(state.version)
-            indexed = words.size
-            if self._shelf.state().version == state.version:
-                break
-        else:
-            indexed = state.passages  # no quiet moment: there is nothing to compare
-        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
-        problems += self._shelf.projection_problems()
-        if indexed != state.passages:
-            problems.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
-        if state.model is not None:
-            meaning = self._shelf.meaning(state.model)
-            meaning.catch_up(state.version)
-            checked["vectors"] = state.model.vectors
-        return Report(tuple(problems), checked)
+        problems, checked = self._shelf.verify()
+        return Report((*self._store.problems(), *problems), checked)
+
+    def prepare(self, profile: str | Profile | None = None, progress: Progress | None = None) -> None:
+        """Make every index that a profile (else the settings) asks for, now rather than in the background."""
+        chosen = self.settings if profile is None else named(profile) if isinstance(profile, str) else profile
+        self._shelf.tidy(progress, graph=bool(chosen.weights["graph"]))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Throw the projections away and build them again from the truth."""
         self._shelf.discard_projections()
-        self._shelf.tidy(progress)
+        self.prepare(progress=progress)
 
     def export(self, target: str | Path, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the collection to a JSONL file; returns the number of documents."""
@@ -473,24 +519,30 @@ class Engine:
 class _Shared:
     """What the engines of one file have in common, and how it ends."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store, scorer: Scorer | str | None) -> None:
+        found = load_scorer(scorer)
         self.legs = Legs()
+        self.panel = Panel(found) if found is not None else None
+        self.tools = Tools(self.panel)
         self.models: list[Models] = []
         # at close, when the last engine is forgotten, or at exit: a thread must not outlive the interpreter's modules
-        self.finalizer = weakref.finalize(self, _shut, store, self.models, self.legs)
+        self.finalizer = weakref.finalize(self, _shut, store, self.models, self.legs, self.panel)
 
 
-def _shut(store: SqliteStore, models: list[Models], legs: Legs) -> None:
+def _shut(store: Store, models: list[Models], legs: Legs, panel: Panel | None) -> None:
     for each in models:
         each.close()
     legs.close()
+    if panel is not None:
+        panel.close()
     store.close()
 
 
-def _redacted(document: Document) -> tuple[Document, tuple[str, ...]]:
-    """The document without secrets in its text, title and metadata, and the kinds that were found."""
+def _redacted(document: Document, taken: Counter[str]) -> Document:
+    """The document without secrets in its text, title and metadata; ``taken`` counts them by kind."""
     plain, kinds = redact_values({"text": document.text, "title": document.title, "meta": document.meta})
-    return replace(document, **plain), kinds
+    taken.update(kinds)
+    return replace(document, **plain)
 
 
 def _readable(settings: str) -> Profile | None:
@@ -500,8 +552,8 @@ def _readable(settings: str) -> Profile | None:
         return None
 
 
-def _batches(given: Iterator[records.Prepared]) -> Iterator[list[records.Prepared]]:
-    batch: list[records.Prepared] = []
+def _batches(given: Iterator[Prepared]) -> Iterator[list[Prepared]]:
+    batch: list[Prepared] = []
     size = 0
     for item in given:
         batch.append(item)
@@ -513,12 +565,8 @@ def _batches(given: Iterator[records.Prepared]) -> Iterator[list[records.Prepare
         yield batch
 
 
-def _size(*paths: Path) -> int:
-    return sum(path.stat().st_size for path in paths if path.is_file())
-
-
 def _engine(
-    store: SqliteStore,
+    store: Store,
     name: str,
     embedder: str | Embedder | None,
     language: str | None,
@@ -543,19 +591,21 @@ def open(
     language: str | None = None,
     passage_size: int | None = None,
     create: bool = True,
+    scorer: str | Scorer | None = None,
 ) -> Engine:
     """Open a store, made if it is new (unless ``create`` is false): one file, words and meaning at once.
 
     ``embedder`` is needed only for a new collection that shall not use the built-in model: ``"none"``,
     ``"folder:/models/minilm"``, ``"http://127.0.0.1:11434/v1#nomic-embed-text"``, ``"vectors:768"`` or an object.
-    ``":memory:"`` is a store that is gone at close.
+    ``":memory:"`` is a store that is gone at close. ``scorer`` is asked by the reranker ``cross_encoder``, in every
+    collection opened from here: ``"folder:/models/reranker"``, ``"http://127.0.0.1:8080/rerank"`` or an object.
     """
     if not create and collection not in (names := collections_in(path)):
         where = f"there are: {', '.join(names)}" if names else "there is no such store"
         raise NotFoundError(f"collection: {str(path)!r} has no {collection!r}; {where}")
-    store = SqliteStore(str(path))
+    store = open_store(path)
     try:
-        return _engine(store, collection, embedder, language, passage_size, _Shared(store))
+        return _engine(store, collection, embedder, language, passage_size, _Shared(store, scorer))
     except BaseException:
         store.close()
         raise
@@ -563,10 +613,14 @@ def open(
 
 def collections_in(path: str | Path) -> list[str]:
     """The names in a store, without making or changing anything; none where there is no file."""
-    if not Path(path).exists() or not Path(path).stat().st_size:
-        return []
-    store = SqliteStore(str(path))
-    try:
-        return store.names()
-    finally:
-        store.close()
+    return names_in(path)
+
+
+def is_store(path: str | Path) -> bool:
+    """Is there a store at this path or address? A server that cannot be reached is an error."""
+    return is_there(path)
+
+
+def on_server(path: str | Path) -> bool:
+    """Does the address name a server rather than a file?"""
+    return is_server(path)

@@ -6,6 +6,8 @@ stands by every surface; ``EXIT_CODES`` is the one table that turns a kind into 
 
 from __future__ import annotations
 
+import re
+
 
 class TrivetError(Exception):
     """Base of every error a caller can act on."""
@@ -13,6 +15,10 @@ class TrivetError(Exception):
 
 class InputError(TrivetError, ValueError):
     """The call was wrong: a bad value, an unknown field or an unknown name."""
+
+
+class TakenError(InputError):
+    """The id is another document's, and was to be new."""
 
 
 class NotFoundError(TrivetError, LookupError):
@@ -31,8 +37,27 @@ class EmbedderError(TrivetError, RuntimeError):
     """An embedding model could not be loaded or did not answer."""
 
 
+class ScorerError(TrivetError, RuntimeError):
+    """A scorer could not be loaded or did not answer; a search goes on without it."""
+
+
 class ModelMismatchError(EmbedderError, ValueError):
     """The collection holds vectors of another model than the one offered."""
+
+
+class ChatError(TrivetError, RuntimeError):
+    """The chat endpoint did not give a whole answer. What was said so far is kept in ``episode``.
+
+    ``kind``: unconfigured, unreachable, timeout, refused (an error status), garbage (no answer at all), broken (half).
+    """
+
+    def __init__(self, message: str, kind: str = "refused", episode: str | None = None) -> None:
+        super().__init__(message)
+        self.kind, self.episode = kind, episode
+
+    def of(self, episode: str) -> ChatError:
+        """The same, about the episode that keeps the message."""
+        return ChatError(str(self), self.kind, episode)
 
 
 class MissingExtraError(TrivetError, ImportError):
@@ -42,12 +67,15 @@ class MissingExtraError(TrivetError, ImportError):
 # 1: the thing asked for failed; 2: the call was wrong.
 EXIT_CODES: dict[type[TrivetError], int] = {
     InputError: 2,
+    TakenError: 2,
     ModelMismatchError: 2,
     MissingExtraError: 2,
     NotFoundError: 1,
     ModelReplacedError: 1,
     StoreError: 1,
     EmbedderError: 1,
+    ScorerError: 1,
+    ChatError: 1,
     TrivetError: 1,
 }
 
@@ -55,3 +83,12 @@ EXIT_CODES: dict[type[TrivetError], int] = {
 def exit_code(error: TrivetError) -> int:
     """The exit code of the most specific known kind of ``error``."""
     return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+# An absolute path of two parts or more, or a file's URL: what a message of the system, a model or a server may quote.
+_PATH = re.compile(r"(?:\bfile:(?://)?|(?<![\w:/.-]))(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ +@~-]+")
+
+
+def without_paths(text: str) -> str:
+    """For whoever is not on this machine: where things lie on it is of no use to them."""
+    return _PATH.sub("[path]", text)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
 from trivet.filters import TIME_FIELDS, epoch
-from trivet.stores.sqlite.records import Prepared
+from trivet.stores.contract import Prepared
 from trivet.types import Document, Feedback, Link, Passage
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ MAX_DEPTH = 32  # of nested metadata
 MAX_PAGE = 1_000  # documents of one page
 
 _FIELDS = tuple(field.name for field in fields(Document))
-_KNOWN = (*_FIELDS, "links", "vector")
-_PATCHABLE = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to", "links", "vector")
+_KNOWN = (*_FIELDS, "links", "vector", "triples")
+_OWN = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to")
+_PATCHABLE = (*_OWN, "links", "vector", "triples")
 
 
 def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...] | None, Any]]:
@@ -82,7 +83,7 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
         text=text,
         title=title,
         kind=_kind(plain.get("kind"), name),
-        meta=_meta(plain.get("meta"), name),
+        meta={**_meta(plain.get("meta"), name), **_triples(plain.get("triples"), name)},
         importance=_importance(plain.get("importance"), name),
         accesses=_accesses(plain.get("accesses"), name),
         **{field: _moment(plain.get(field), f"{name}: {field}") for field in TIME_FIELDS},
@@ -121,6 +122,12 @@ def check_limit(value: Any, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InputError(f"limit: {value!r} is not a whole number from 1 to {most:,}")
     return value
+
+
+def check_choice(value: Any, name: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InputError(f"{name}: {value!r} is unknown; known: {', '.join(known)}")
+    return str(value)
 
 
 def check_cursor(value: Any) -> int:
@@ -227,6 +234,21 @@ def _meta(value: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InputError(f"{name}: meta {value!r} is not a mapping")
     return {key: _checked(item, key, f"{name}: meta", 0) for key, item in value.items()}
+
+
+def _triples(value: Any, name: str) -> dict[str, Any]:
+    """(subject, relation, object) each; kept with the metadata, so that they go wherever the document goes."""
+    if value is None:
+        return {}
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name}: triples {value!r} is not a list of (subject, relation, object)")
+    kept = []
+    for item in value:
+        parts = tuple(item) if isinstance(item, list | tuple) else ()
+        if len(parts) != 3 or not all(isinstance(part, str) and part.strip() for part in parts):
+            raise InputError(f"{name}: triple {item!r} is not (subject, relation, object), three texts")
+        kept.append([clean(part.strip()) for part in parts])
+    return {"triples": kept}
 
 
 def _checked(value: Any, key: Any, name: str, depth: int) -> Any:

@@ -13,14 +13,15 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from trivet.errors import InputError, NotFoundError
 from trivet.intake import check_id
-from trivet.stores.sqlite.database import Database
+from trivet.stores import open_keys
+from trivet.stores.contract import KeyRow
 
 SCOPES = ("read", "write", "admin")  # each may what those before it may
 _KEY = re.compile(r"tvt_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")
@@ -53,7 +54,7 @@ class Keys:
     """The keys of one store. Safe to use from many threads; ``close`` it."""
 
     def __init__(self, path: str | Path) -> None:
-        self._database = Database(Path(path).absolute())
+        self._table = open_keys(path)
 
     def create(self, name: str, scope: str = "read", collections: Iterable[str] = ()) -> tuple[Key, str]:
         """A new key and its text, which is not kept and cannot be shown again."""
@@ -65,25 +66,12 @@ class Keys:
         bound = tuple(dict.fromkeys(check_id(item, "collection") for item in collections))
         identifier, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         moment = time.time()
-        with self._database.write() as connection:
-            connection.execute(
-                "INSERT INTO keys (id, name, hash, scope, collections, created) VALUES (?, ?, ?, ?, ?, ?)",
-                (identifier, name, _hash(secret), scope, json.dumps(bound), moment),
-            )
+        self._table.add(KeyRow(identifier, name, _hash(secret), scope, json.dumps(bound), moment))
         return Key(identifier, name, scope, bound, _time(moment)), f"tvt_{identifier}_{secret}"
 
     def list(self) -> list[Key]:
         """All of them, the revoked ones too, oldest first."""
-        with self._database.explained():
-            rows = (
-                self._database.read()
-                .execute("SELECT id, name, scope, collections, created, revoked FROM keys ORDER BY created, id")
-                .fetchall()
-            )
-        return [
-            Key(id, name, scope, tuple(json.loads(bound)), _time(created), None if revoked is None else _time(revoked))
-            for id, name, scope, bound, created, revoked in rows
-        ]
+        return [_key(row) for row in self._table.rows()]
 
     def revoke(self, id: str) -> Key:
         """The key with that id or name stops working with the next request."""
@@ -92,45 +80,46 @@ class Keys:
             raise NotFoundError(f"key: there is none in use with the id or name {id!r}; `trivet keys list` shows them")
         if len(found) > 1:
             raise InputError(f"key: {len(found)} keys are named {id!r}; name one by its id")
-        with self._database.write() as connection:
-            connection.execute("UPDATE keys SET revoked = ? WHERE id = ?", (time.time(), found[0].id))
+        self._table.revoke(found[0].id, time.time())
         return found[0]
 
     def any(self) -> bool:
         """Was there ever a key? Then one is asked for."""
-        with self._database.explained():
-            return self._database.read().execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
+        return self._table.any()
 
     def any_in_use(self) -> bool:
-        with self._database.explained():
-            row = self._database.read().execute("SELECT 1 FROM keys WHERE revoked IS NULL LIMIT 1").fetchone()
-        return row is not None
+        return self._table.any_in_use()
 
     def find(self, text: str) -> Key | None:
         """The key whose text this is, if it is one and in use."""
         parts = _KEY.fullmatch(text)
         identifier, secret = (parts[1], parts[2]) if parts else ("", "")
-        with self._database.explained():
-            row = (
-                self._database.read()
-                .execute(
-                    "SELECT hash, name, scope, collections, created, revoked FROM keys WHERE id = ?", (identifier,)
-                )
-                .fetchone()
-            )
-        same = hmac.compare_digest(_hash(secret), bytes(row[0]) if row else _NOBODY)
-        if row is None or not same or row[5] is not None:
-            return None
-        return Key(identifier, row[1], row[2], tuple(json.loads(row[3])), _time(row[4]))
+        row = self._table.find(identifier)
+        same = hmac.compare_digest(_hash(secret), row.hash if row else _NOBODY)
+        return None if row is None or not same or row.revoked is not None else _key(row)
 
     def close(self) -> None:
-        self._database.close()
+        self._table.close()
 
     def __enter__(self) -> Keys:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def token_of(headers: Mapping[bytes, bytes]) -> str | None:
+    """The key that a request's headers hold, right or wrong; None where there is none."""
+    said = headers.get(b"authorization", b"").decode("latin-1")
+    if said[:7].lower() == "bearer ":
+        return said[7:].strip()
+    given = headers.get(b"x-api-key")
+    return given.decode("latin-1").strip() if given is not None else None
+
+
+def _key(row: KeyRow) -> Key:
+    bound, revoked = tuple(json.loads(row.collections)), None if row.revoked is None else _time(row.revoked)
+    return Key(row.id, row.name, row.scope, bound, _time(row.created), revoked)
 
 
 def _hash(secret: str) -> bytes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
 
 from trivet.backlog import Backlog, embed, embed_few
 from trivet.embedders import load_embedder
+from trivet.embedders.workers import Workers
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError, TrivetError
-from trivet.stores.sqlite.shelf import Model, Shelf
+from trivet.stores.contract import Model, Shelf
 from trivet.types import Degraded, Embedder
 
 Progress = Callable[[int, int], None]
@@ -32,7 +34,7 @@ class Models:
             self.embed_in_background()
 
     def _new_backlog(self) -> Backlog:
-        return Backlog(self._shelf, self._shelf.store.index_folder / f"embed-{self._shelf.cid}.lock")
+        return Backlog(self._shelf)
 
     def _choose(self, asked: Embedder | str | None) -> tuple[Embedder | None, str]:
         """The embedder and, where there is none, why; a model other than the collection's is refused."""
@@ -102,6 +104,24 @@ class Models:
             self.embed_in_background()
             return (Degraded("dense", str(error) or type(error).__name__),)
         return ()
+
+    def embed_with(self, workers: int, progress: Progress | None = None) -> None:
+        """Work the backlog off with several processes; another that is at it already is left to it."""
+        model = self._shelf.state().model
+        embedder = self.embedder_of(model)
+        if model is None or embedder is None or model.spec.startswith("vectors:"):
+            return
+        self.backlog.close()  # two would embed the same
+        try:
+            with self._shelf.embedding() as mine:
+                if mine and self._shelf.unembedded(model.mid):
+                    with Workers(embedder, workers) as pool:
+                        embed(self._shelf, pool, model, progress)
+        except BrokenExecutor as error:
+            told = "could not be loaded there; --workers needs a model that can be loaded by its name"
+            raise EmbedderError(f"embedder {embedder.spec!r}: it {told}") from error
+        finally:
+            self.backlog = self._new_backlog()
 
     def wait(self, progress: Progress | None = None, timeout: float | None = None) -> None:
         """Block until every passage is embedded."""

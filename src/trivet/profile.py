@@ -21,9 +21,15 @@ from trivet.fusion import FUSIONS, alpha_weights
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.fusion.weighing import WEIGHINGS
 from trivet.rerank import RERANKERS, build
+from trivet.understanding import UNDERSTANDINGS
 
-LEGS = ("lexical", "trigram", "dense")
+LEGS = ("lexical", "trigram", "dense", "graph")
+#: Asked after the others, with what those found: they are nothing by themselves.
+SEEDED = ("graph",)
 MATCHES = ("auto", "all", "any")
+TEMPORALS = ("boost", "filter")
+#: Settings younger than the digests that are written down: not part of one where they have this value.
+_YOUNGER = {"follow_links": True, "understanding": "plain", "temporal": "boost", "expansion": 0, "neighbours": 0}
 
 MAX_WEIGHT = 5.0  # seed 000's range, 0-5
 MAX_K = 10_000
@@ -32,7 +38,7 @@ _OF_K = re.compile(r"([1-9][0-9]{0,2})?k(?:\+([1-9][0-9]{0,3}))?")  # of the hit
 Depth = int | str
 
 # what a leg that a profile says nothing of has; filled in, so that a profile comes back from TOML and JSON as it was
-_DEPTHS: dict[str, Depth] = {"lexical": 100, "trigram": 50, "dense": 100}
+_DEPTHS: dict[str, Depth] = {"lexical": 100, "trigram": 50, "dense": 100, "graph": 50}
 _TIMEOUTS = dict.fromkeys(LEGS, 10_000.0)  # milliseconds
 
 
@@ -61,6 +67,10 @@ class Profile:
     rerankers: tuple[Step, ...] = ()
     min_relevance: float = 0.0
     follow_links: bool = True
+    understanding: str = "plain"
+    temporal: str = "boost"
+    expansion: int = 0
+    neighbours: int = 0
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
@@ -70,8 +80,13 @@ class Profile:
     def identity(self) -> str:
         """``name#digest``: two profiles that rank alike have the same digest, whatever they are called."""
         ranked = {key: value for key, value in self.to_dict().items() if key != "name"}
-        if self.follow_links:  # younger than the digests that are written down, and on unless it is said
-            del ranked["follow_links"]
+        for name, usual in _YOUNGER.items():
+            if ranked[name] == usual:
+                del ranked[name]
+        for leg in SEEDED:  # younger as well, and off unless it is said
+            if not self.weights[leg]:
+                for name in _MAPPINGS:
+                    ranked[name].pop(leg, None)
         digest = hashlib.sha256(json.dumps(ranked, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.name}#{digest}"
 
@@ -268,6 +283,10 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "rerankers": _steps,
     "min_relevance": lambda name, value: _number(name, value, 0.0, 1.0),
     "follow_links": _flag,
+    "understanding": _choice(UNDERSTANDINGS),
+    "temporal": _choice(TEMPORALS),
+    "expansion": lambda name, value: _whole(name, value, 0, 50),
+    "neighbours": lambda name, value: _whole(name, value, 0, 10),
 }
 _SUGAR = ("alpha", *(f"{leg}_{what}" for leg in LEGS for what in ("weight", "depth", "gate", "timeout")))
 
@@ -281,7 +300,9 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         leg, _, what = name.partition("_")
         if name == "alpha":
-            plain["weights"] = {**plain.get("weights", {}), **alpha_weights(_number("alpha", value, 0.0, 1.0))}
+            alpha = _number("alpha", value, 0.0, 1.0)
+            alone = dict.fromkeys(SEEDED, 0.0) if alpha in (0.0, 1.0) else {}  # words alone, meaning alone
+            plain["weights"] = {**alone, **plain.get("weights", {}), **alpha_weights(alpha)}
         elif leg in LEGS and f"{what}s" in _MAPPINGS:
             plain[f"{what}s"] = {**plain.get(f"{what}s", {}), leg: value}
         elif name in _MAPPINGS and isinstance(value, Mapping):
@@ -311,7 +332,15 @@ PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
         # Chosen by mean rank over the public sets, each left out in turn: docs/RESULTS.md, ADR 10.
-        Profile(name="default", normalize="zscore", weighing="query", rerankers=(Step("dedup"),)),
+        # Negation and time: ADR 17, ADR 18.
+        Profile(
+            name="default",
+            weights={"lexical": 0.5, "dense": 0.5, "graph": 0.4},
+            normalize="zscore",
+            weighing="query",
+            rerankers=(Step("learned"), Step("avoid"), Step("temporal"), Step("dedup")),
+            understanding="full",
+        ),
         # Seed 000: episodes. Words are off until keyword weight is raised; they look 2 × k deep.
         Profile(
             name="episodes",

@@ -6,92 +6,51 @@ This file alone knows it: scope → legs → fusion → links → fetch → rera
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LegTimeout
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trivet import intake
+from trivet.concepts import concepts
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
+from trivet.explaining import Explainer
 from trivet.filters import And, Filter, Not, Or, Range, epoch, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.weighing import WEIGHINGS
+from trivet.inquiry import Answers, Asked
 from trivet.intake import MAX_QUERY
+from trivet.legs.alike import Alike
 from trivet.legs.dense import Dense
+from trivet.legs.graph import Graph, heads
 from trivet.legs.lexical import Lexical
 from trivet.legs.question import Leg, Question
 from trivet.legs.trigram import Trigram
-from trivet.memory.succession import Chains
+from trivet.legs.wordings import Wordings
+from trivet.links import follow
 from trivet.models import Models
-from trivet.profile import LEGS, PROFILES, Profile, named
-from trivet.rerank import build
-from trivet.stores.sqlite import records
-from trivet.stores.sqlite.shelf import Shelf, State
-from trivet.types import (
-    Candidate,
-    Degraded,
-    Explanation,
-    Hit,
-    Key,
-    LegVerdict,
-    Query,
-    Ranking,
-    Results,
-    Stage,
-)
+from trivet.moments import within
+from trivet.paging import Pages
+from trivet.profile import LEGS, PROFILES, SEEDED, Profile, named
+from trivet.rerank import Tools
+from trivet.stores.contract import Scoring, Shelf, State
+from trivet.types import Degraded, Explanation, Hit, Query, Ranking, Results, Stage
+from trivet.understanding import Understood, understand
 
 if TYPE_CHECKING:
-    from trivet.stores.sqlite.scope import Scope
+    from trivet.threads import Legs
     from trivet.types import Vector
 
-# Waking a thread and being woken by it costs a query about 1 ms. A leg that has answered quickly this many times, and
-# whose index has nothing to catch up on, is asked in the caller's thread while the others work, until it is slow.
-QUICK_MS, TRUSTED_AFTER = 20.0, 8
+MAX_WORDINGS = 16  # each is asked of every leg
 TRIES = 5  # a collection re-embedded this often within one search is not waited for
-DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
-
-
-class Legs:
-    """The threads the legs of a file run in: one pool a leg, so that an endpoint that hangs does not stop the words."""
-
-    def __init__(self) -> None:
-        self._quick = dict.fromkeys(LEGS, 0)
-        self._pools = {leg: ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"trivet-{leg}") for leg in LEGS}
-
-    def submit(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
-        try:
-            return self._pools[leg.name].submit(_timed, leg, question, depth)
-        except RuntimeError:  # shut down between the first look at the store and here
-            raise StoreError("store: it was closed while a search began; open it again with trivet.open") from None
-
-    def answer(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
-        """The same, answered in this thread before it returns."""
-        future: Future[tuple[Ranking, float]] = Future()
-        try:
-            future.set_result(_timed(leg, question, depth))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-    def remember(self, leg: str, ms: float) -> None:
-        self._quick[leg] = self._quick[leg] + 1 if ms < QUICK_MS else 0
-
-    def is_quick(self, leg: str) -> bool:
-        """Has it answered quickly for a while?"""
-        return self._quick[leg] >= TRUSTED_AFTER
-
-    def close(self) -> None:
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)  # a leg that hangs must not hold up the close
 
 
 class Search:
     """Questions to one collection."""
 
-    def __init__(self, shelf: Shelf, models: Models, legs: Legs) -> None:
-        self._shelf, self._models, self._pools = shelf, models, legs
+    def __init__(self, shelf: Shelf, models: Models, legs: Legs, tools: Tools) -> None:
+        self._shelf, self._models, self._threads, self._pages = shelf, models, legs, Pages(shelf, tools)
         self._parsed: tuple[str, Profile] | None = None
 
     def settings(self, stored: str) -> Profile:
@@ -116,25 +75,27 @@ class Search:
         started = time.perf_counter()
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
         fusing = time.perf_counter()
-        weights = WEIGHINGS[chosen.weighing](asked.query.text, answers.rankings, chosen.weights)
-        answers.pool = self._fuse(answers, chosen, weights)
+        self._fuse(answers, chosen, asked)
         following = time.perf_counter()
         linked = chosen.follow_links and self._shelf.has_chains(asked.state.version)
         if linked:
-            self._follow(answers, asked)
+            follow(self._shelf, asked, answers)
         fetching = time.perf_counter()
-        hits, reranked = self._page(answers, _offset(offset), asked.query, chosen)
+        page = self._pages.page(answers, _offset(offset), asked.query, chosen)
         ended = time.perf_counter()
         trace = (
+            *asked.stages,
             *answers.stages,
-            Stage("fusion", (following - fusing) * 1000, _told(chosen, weights)),
+            Stage("fusion", (following - fusing) * 1000, _told(chosen, answers.weights)),
             *([Stage("links", (fetching - following) * 1000, f"{len(answers.stands_for)} replaced")] if linked else []),
-            Stage("fetch", (ended - fetching) * 1000 - reranked),
-            Stage("rerank", reranked, ", ".join(step.name for step in chosen.rerankers)),
+            Stage("fetch", (ended - fetching) * 1000 - page.rerank_ms),
+            Stage("rerank", page.rerank_ms, ", ".join(page.notes)),
             Stage("total", (ended - started) * 1000),
         )
-        degraded = (*asked.degraded, *answers.degraded)
-        return Results(query, tuple(hits), str(chosen), trace, degraded, len(answers.pool))
+        degraded = (*asked.degraded, *answers.degraded, *page.degraded)
+        if chosen.neighbours:
+            page.hits = [replace(hit, context=self._pages.around(hit, chosen.neighbours)) for hit in page.hits]
+        return Results(query, tuple(page.hits), str(chosen), trace, degraded, len(answers.pool))
 
     def _consult(
         self,
@@ -146,18 +107,30 @@ class Search:
         at: Any,
         overrides: Mapping[str, Any],
         as_of: Any = None,
-    ) -> tuple[Profile, _Asked, _Answers]:
+    ) -> tuple[Profile, Asked, Answers]:
         """What the legs say; asked again when the model they began with was replaced under them."""
         for attempt in range(1, TRIES + 1):
             state = self._shelf.state()
-            chosen = self._profile(state, profile, overrides)
+            chosen = self._profile(state, profile, {key: overrides[key] for key in overrides if key != "queries"})
             asked = self._ask(state, query, where, exclude, vector, at, chosen, as_of)
+            if others := _wordings(overrides.get("queries")):
+                asked = replace(asked, legs=[Wordings(leg, others) for leg in asked.legs])
             try:
                 return chosen, asked, self._answers(asked, chosen)
             except ModelReplacedError:
                 if attempt == TRIES:
                     raise
         raise AssertionError("unreachable")
+
+    def seen(
+        self, query: str, where: Any, profile: Profile, exclude: tuple[str, ...], at: Any, count: int
+    ) -> tuple[Query, list[Hit], Tools]:
+        """What the first reranker would see and be lent: for whoever learns from it."""
+        chosen, asked, answers = self._consult(query, where, profile, exclude, None, at, {})
+        self._fuse(answers, chosen, asked)
+        if chosen.follow_links and self._shelf.has_chains(asked.state.version):
+            follow(self._shelf, asked, answers)
+        return asked.query, self._pages.hits(answers.pool[:count], answers), self._pages.lent(answers)
 
     def rankings(self, query: str, where: Any, profile: Profile, exclude: tuple[str, ...] = ()) -> tuple[Ranking, ...]:
         """What each leg says, before anything is made of it."""
@@ -184,7 +157,7 @@ class Search:
         at: Any,
         profile: Profile,
         as_of: Any,
-    ) -> _Asked:
+    ) -> Asked:
         degraded: list[Degraded] = []
         if not isinstance(query, str):
             raise InputError(f"query: {type(query).__name__} is not text")
@@ -194,7 +167,12 @@ class Search:
         if len(text) > MAX_QUERY:
             degraded.append(Degraded("query", f"{len(text):,} characters; only the first {MAX_QUERY:,} were used"))
             text = text[:MAX_QUERY]
-        parsed = _valid(parse_filter(where), as_of)
+        moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
+        begun = time.perf_counter()
+        understood = self._understand(text, moment, profile)
+        notes = understood.notes if understood else ()
+        stages = [Stage("understand", (time.perf_counter() - begun) * 1000, ", ".join(notes))] if notes else []
+        parsed = _valid(_both(parse_filter(where), understood.where if understood else None), as_of)
         scope = self._shelf.scope(parsed, [intake.check_id(id, "exclude") for id in exclude], state.version)
         given: Vector | None = None
         if vector is not None:
@@ -203,13 +181,42 @@ class Search:
                     "vector: the collection has no model; open it with embedder='vectors:DIM' to bring your own"
                 )
             given = intake.vector_bytes(vector, state.model.dim, "vector")
-        moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
-        legs, missing = self._legs(state, profile, given is not None, text)
+        sought = understood.text if understood else text
+        legs, missing = self._legs(state, profile, given is not None, sought)
+        exact, lenient = (understood.identifiers, True) if understood else ((), False)
         questions = {
-            leg.name: Question(text, state.version, scope, given, profile.match, profile.gates.get(leg.name))
+            leg.name: Question(
+                sought,
+                state.version,
+                scope,
+                given,
+                profile.match,
+                profile.gates.get(leg.name),
+                exact,
+                lenient,
+                profile.expansion,
+            )
             for leg in legs
         }
-        return _Asked(Query(text, parsed, moment), legs, questions, state, (*degraded, *missing), scope, bool(exclude))
+        asked = Query(text, parsed, moment, understood, self._shelf.analyzer.content)
+        return Asked(asked, legs, questions, state, (*degraded, *missing), scope, bool(exclude), tuple(stages))
+
+    def _understand(self, text: str, at: datetime, profile: Profile) -> Understood | None:
+        """What the question asks for beyond its words, where the profile wants to know."""
+        if profile.understanding == "plain" or not text.strip():
+            return None
+        shelf = self._shelf
+        as_filter = profile.temporal == "filter"
+
+        def holds(where: Filter) -> bool:
+            return bool(shelf.page(where, 0, 1))
+
+        timed = as_filter or any(step.name == "temporal" for step in profile.rerankers)
+        found = understand(text, shelf.fields, holds, at, shelf.analyzer.language, timed)
+        if as_filter and found.window is not None:
+            asked_for = within(found.window.begin, found.window.end, shelf.fields())
+            found = replace(found, where=_both(found.where, asked_for), fields=(*found.fields, str(found.window)))
+        return found
 
     def _legs(self, state: State, profile: Profile, has_vector: bool, text: str) -> tuple[list[Leg], list[Degraded]]:
         """The legs with a weight; what should take part and cannot is degraded."""
@@ -218,9 +225,10 @@ class Search:
         degraded: list[Degraded] = []
         weights, shelf = profile.weights, self._shelf
         if weights["lexical"] > 0 and has_text:
-            legs.append(Lexical(shelf.analyzer.query, shelf))
+            legs.append(Lexical(shelf.analyzer.query, shelf, shelf.fetch))
         if weights["trigram"] > 0 and has_text:
-            legs.append(Trigram(shelf.analyzer.keywords, shelf))
+            spelling, keywords = shelf.spelling, shelf.analyzer.keywords
+            legs.append(Alike(keywords, spelling) if isinstance(spelling, Scoring) else Trigram(keywords, spelling))
         if weights["dense"] > 0:
             embedder = self._models.embedder_of(state.model)
             if state.model is None or embedder is None:
@@ -237,142 +245,43 @@ class Search:
                             "dense", f"{told} ({self._models.backlog.error})" if self._models.backlog.error else told
                         )
                     )
+        if weights["graph"] > 0:
+            walked: Any = shelf if hasattr(shelf, "ties") else None
+            if walked is not None:
+                legs.append(Graph(partial(concepts, stop_words=shelf.analyzer.stop_words), walked))
+            else:
+                degraded.append(Degraded("graph", "this store keeps no graph; connections are walked in SQLite only"))
         return legs, degraded
 
-    def _answers(self, asked: _Asked, profile: Profile) -> _Answers:
-        """Ask the legs at the same time; one that fails or is late is left out and named."""
-        rankings: list[Ranking] = []
-        stages: list[Stage] = []
-        degraded: list[Degraded] = []
-        started = time.perf_counter()
-        futures: dict[str, Future[tuple[Ranking, float]]] = {}
-        for leg in asked.legs:
-            here = (
-                leg is asked.legs[-1]
-                and self._pools.is_quick(leg.name)
-                and self._shelf.is_current(leg.name, asked.state)
-            )
-            ask = self._pools.answer if here else self._pools.submit
-            futures[leg.name] = ask(leg, asked.questions[leg.name], profile.depth(leg.name, profile.k))
-        for leg in asked.legs:
-            future = futures[leg.name]
-            allowed = profile.timeouts[leg.name]
-            try:
-                ranking, ms = future.result(max(0.0, started + allowed / 1000 - time.perf_counter()))
-                self._pools.remember(leg.name, ms)
-                if ms > allowed:
-                    raise LegTimeout
-            except LegTimeout as error:
-                future.cancel()
-                # since Python 3.11 this is the built-in TimeoutError, which an embedder may raise itself
-                own = future.done() and not future.cancelled() and future.exception() is error
-                degraded.append(Degraded(leg.name, str(error) if own else f"no answer within {allowed:g} ms"))
-            except (InputError, NotFoundError):
-                raise
-            except Exception as error:
-                degraded.append(Degraded(leg.name, str(error) or type(error).__name__))
-            else:
-                rankings.append(ranking)
-                stages.append(Stage(leg.name, ms, ", ".join((f"{len(ranking)} found", *ranking.notes))))
-        if not rankings and (failed := [item for item in (*asked.degraded, *degraded) if item.part in LEGS]):
+    def _answers(self, asked: Asked, profile: Profile) -> Answers:
+        """The legs that find by themselves, then those that go on from what these found."""
+        answers = Answers()
+
+        def wave(legs: Sequence[Leg]) -> None:
+            self._threads.wave(legs, asked.questions, profile, is_current, answers)
+
+        def is_current(leg: str) -> bool:
+            return self._shelf.is_current(leg, asked.state)
+
+        wave([leg for leg in asked.legs if leg.name not in SEEDED])
+        seeded = [leg for leg in asked.legs if leg.name in SEEDED]
+        if seeded:
+            seeds = heads(answers.rankings)
+            for leg in seeded:
+                asked.questions[leg.name] = replace(asked.questions[leg.name], seeds=seeds)
+            wave(seeded)
+        failed = [item for item in (*asked.degraded, *answers.degraded) if item.part in LEGS]
+        # a walk that has nowhere to begin finds nothing, which is no answer
+        if failed and not any(len(ranking) or ranking.leg not in SEEDED for ranking in answers.rankings):
             raise StoreError("search: no leg answered: " + "; ".join(f"{item.part}: {item.reason}" for item in failed))
-        return _Answers(rankings, stages, degraded)
+        return answers
 
-    def _fuse(self, answers: _Answers, profile: Profile, weights: Mapping[str, float]) -> list[Candidate]:
-        return fuse(profile.fusion, answers.rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
-
-    def _follow(self, answers: _Answers, asked: _Asked) -> None:
-        """What is superseded gives its place to the newest that may be seen; in the whole pool, whatever the page."""
-        within = asked.scope
-        if asked.excludes:  # left out by name is another matter than not allowed
-            within = self._shelf.scope(asked.query.where, (), asked.state.version)
-
-        def allowed(key: Key) -> bool:
-            return within is None or int(key) in within
-
-        def shown(key: Key) -> bool:
-            return asked.scope is None or int(key) in asked.scope
-
-        def chains(dids: Sequence[int]) -> Chains:
-            return Chains(self._shelf.successors(dids), allowed)
-
-        def resolved(dids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-            return self._resolved(dids, chains, shown)
-
-        found = chains([int(candidate.key) for candidate in answers.pool])
-        answers.pool, answers.stands_for = found.follow(answers.pool, shown)
-        answers.resolved = resolved
-
-    def _resolved(
-        self, dids: Sequence[int], chains: Callable[[Sequence[int]], Chains], shown: Callable[[Key], bool]
-    ) -> dict[int, tuple[str, ...]]:
-        """What resolves these documents, in its newest form."""
-        found = self._shelf.resolutions(dids)
-        known = {did: id for items in found.values() for did, id in items}
-        if not known:
-            return {}
-        newer = chains(list(known))
-        attached: dict[int, tuple[str, ...]] = {}
-        for problem, items in found.items():
-            ends = dict.fromkeys(int(newer.newest(did)) for did, _ in items)
-            kept = [end for end in ends if end != problem and shown(end)]
-            attached[problem] = tuple(known[end] if end in known else newer.id_of(end) for end in kept)
-        return attached
-
-    def _page(self, answers: _Answers, offset: int, query: Query, profile: Profile) -> tuple[list[Hit], float]:
-        """The hits after ``offset``, and how many milliseconds the rerankers took.
-
-        A reranker that scores anew sees the profile's pool whatever the page, so that page 2 never reshuffles page 1.
-        One that only drops is shown more until the page is full.
-        """
-        pool, wanted, reranked = answers.pool, offset + profile.k, 0.0
-        if not profile.rerankers and not profile.min_relevance:
-            return _numbered(self._hits(pool[offset:wanted], answers, profile), offset), reranked
-        drops_only = all(step.name in DROPS_ONLY for step in profile.rerankers)
-        size = profile.pool_size(profile.k) + (offset if drops_only else 0)
-        while True:
-            hits = self._hits(pool[:size], answers, profile)
-            begun = time.perf_counter()
-            for step in profile.rerankers:
-                hits = build(step.name, step.options).rerank(hits, query)
-            hits = [hit for hit in hits if hit.relevance >= profile.min_relevance]
-            reranked += (time.perf_counter() - begun) * 1000
-            if not drops_only or len(hits) >= wanted or size >= len(pool):
-                return _numbered(hits[offset:wanted], offset), reranked
-            size *= 4
-
-    def _hits(self, candidates: Sequence[Candidate], answers: _Answers, profile: Profile) -> list[Hit]:
-        """The one text fetch, for the survivors."""
-        documents = self._shelf.fetch([int(candidate.key) for candidate in candidates])
-        pids = answers.best_passages({candidate.key for candidate in candidates})
-        spans = self._shelf.fetch_spans(list(pids.values()))
-        unseen = [int(candidate.key) for candidate in candidates if candidate.key not in pids]
-        begins = self._shelf.first_passages(unseen) if unseen else {}  # a successor that no leg found itself
-        resolved = answers.resolved(list(documents))
-        relevance = answers.relevance(profile.weights)
-        hits: list[Hit] = []
-        for candidate in candidates:
-            document = documents.get(int(candidate.key))
-            if document is None:  # deleted since it was ranked
-                continue
-            pid = pids.get(candidate.key)
-            span = begins.get(int(candidate.key)) if pid is None else spans.get(pid)
-            passage = records.passage_of(document, span)
-            hits.append(
-                Hit(
-                    len(hits) + 1,
-                    document.id,
-                    candidate.score,
-                    relevance(candidate),
-                    document,
-                    passage,
-                    candidate.score,
-                    candidate.contributions,
-                    stands_for=answers.stands_for.get(candidate.key, ()),
-                    resolved_by=resolved.get(int(candidate.key), ()),
-                )
-            )
-        return hits
+    def _fuse(self, answers: Answers, profile: Profile, asked: Asked) -> None:
+        """With the weights that the question itself is given."""
+        rankings = answers.rankings
+        weights = WEIGHINGS[profile.weighing](asked.query.text, rankings, profile.weights)
+        answers.weights = weights
+        answers.pool = fuse(profile.fusion, rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
 
     def explain(
         self, query: str, id: str, where: Any, profile: str | Profile | None, options: Mapping[str, Any]
@@ -386,109 +295,13 @@ class Search:
         vector, exclude = overrides.pop("vector", None), overrides.pop("exclude", ())
         offset, at, as_of = overrides.pop("offset", 0), overrides.pop("at", None), overrides.pop("as_of", None)
         results = self.run(query, where, profile, exclude, vector, offset, at, overrides, as_of)
-        hit = next((hit for hit in results.hits if hit.id == id), None)
-        heir = next((hit for hit in results.hits if id in hit.stands_for), None)
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
-        weights = WEIGHINGS[chosen.weighing](asked.query.text, answers.rankings, chosen.weights)
-        verdicts = [self._verdict(leg, asked, answers, chosen, weights[leg.name], did) for leg in asked.legs]
-        return Explanation(
-            query,
-            id,
-            hit.rank if hit else None,
-            tuple(verdicts),
-            str(chosen),
-            hit,
-            self._reason(hit, heir, did, asked, verdicts, chosen),
-        )
-
-    def _verdict(
-        self, leg: Leg, asked: _Asked, answers: _Answers, profile: Profile, weight: float, did: int
-    ) -> LegVerdict:
-        depth = profile.depth(leg.name, profile.k)
-        ranking = next((ranking for ranking in answers.rankings if ranking.leg == leg.name), Ranking(leg.name))
-        if did in ranking.keys:
-            at = ranking.keys.index(did)
-            score = ranking.scores[at]
-            return LegVerdict(leg.name, weight, at + 1, score, depth, ranking.strength(score))
-        if failed := next((item.reason for item in answers.degraded if item.part == leg.name), ""):
-            return LegVerdict(leg.name, weight, None, None, depth, note=f"did not answer: {failed}")
-        question = asked.questions[leg.name]
-        alone = self._shelf.only(did)  # the same leg, asked about this one document
-        single = leg.rank(replace(question, scope=alone, gate=None, match="any"), 1)
-        if not single.keys:
-            return LegVerdict(leg.name, weight, None, None, depth, note="does not match")
-        score = single.scores[0]
-        gate = profile.gates.get(leg.name)
-        if question.scope is not None and did not in question.scope:
-            note = "left out by the filter or the exclusion"
-        else:
-            note = f"below the gate {gate:g}" if gate is not None and score < gate else f"not among the best {depth}"
-        return LegVerdict(leg.name, weight, None, score, depth, single.strength(score), note)
-
-    def _reason(
-        self,
-        hit: Hit | None,
-        heir: Hit | None,
-        did: int,
-        asked: _Asked,
-        verdicts: Sequence[LegVerdict],
-        profile: Profile,
-    ) -> str:
-        if hit is not None:
-            place = f", in the place of {', '.join(map(repr, hit.stands_for))}" if hit.stands_for else ""
-            return f"rank {hit.rank}{place}"
-        if heir is not None:
-            return f"superseded: {heir.id!r} is shown in its place, at rank {heir.rank}"
-        if any(question.scope is not None and did not in question.scope for question in asked.questions.values()):
-            return "left out by the filter or the exclusion"
-        if not any(verdict.rank for verdict in verdicts):
-            return "no leg has it among its best"
-        limit = f"the best {profile.k} above relevance {profile.min_relevance:g}"
-        return f"found, but not among {limit} after fusion and reranking"
+        self._fuse(answers, chosen, asked)
+        return Explainer(self._shelf, self._pages.path, chosen, asked, answers).explain(query, id, did, results)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    query: Query
-    legs: list[Leg]
-    questions: Mapping[str, Question]
-    state: State
-    degraded: tuple[Degraded, ...]
-    scope: Scope | None = None
-    excludes: bool = False
-
-
-@dataclass(slots=True)
-class _Answers:
-    rankings: list[Ranking]
-    stages: list[Stage]
-    degraded: list[Degraded]
-    pool: Sequence[Candidate] = ()
-    stands_for: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
-    resolved: Callable[[Sequence[int]], Mapping[int, tuple[str, ...]]] = lambda dids: {}
-
-    def best_passages(self, keys: set[Any]) -> dict[Any, int]:
-        """The passage to show: that of the leg in which the document stands highest."""
-        best: dict[Any, tuple[int, int]] = {}
-        for ranking in self.rankings:
-            for at, key in enumerate(ranking.keys):
-                if key in keys and (key not in best or at < best[key][0]):
-                    best[key] = (at, ranking.passages[at])
-        return {key: pid for key, (_, pid) in best.items()}
-
-    def relevance(self, weights: Mapping[str, float]) -> Callable[[Candidate], float]:
-        """The weighted mean of the legs' absolute strengths, over the legs that answered."""
-        by_leg = {ranking.leg: (weights[ranking.leg], ranking.strength) for ranking in self.rankings}
-        total = sum(weight for weight, _ in by_leg.values()) or 1.0
-
-        def of(candidate: Candidate) -> float:
-            found = 0.0
-            for item in candidate.contributions:
-                weight, strength = by_leg[item.leg]
-                found += weight * strength(item.raw)
-            return min(1.0, found / total)
-
-        return of
+def _both(one: Filter | None, other: Filter | None) -> Filter | None:
+    return And((one, other)) if one is not None and other is not None else one or other
 
 
 def _valid(where: Filter | None, as_of: Any) -> Filter | None:
@@ -509,20 +322,24 @@ def _told(profile: Profile, weights: Mapping[str, float]) -> str:
     return f"{profile.fusion}, weighed by {profile.weighing}: {chosen}"
 
 
-def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:
-    started = time.perf_counter()
-    ranking = leg.rank(question, depth)
-    return ranking, (time.perf_counter() - started) * 1000
-
-
-def _numbered(hits: Iterable[Hit], offset: int) -> list[Hit]:
-    return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, start=offset + 1)]
-
-
 def _offset(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"offset: {value!r} is not a whole number from 0 up")
     return value
+
+
+def _wordings(given: Any) -> tuple[str, ...]:
+    """Other wordings of the question, cleaned as it is itself."""
+    if given is None:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"queries: {given!r} is not a list of texts: other wordings of the question")
+    texts = list(given)
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise InputError(f"queries: {wrong[0]!r} is not text")
+    if len(texts) > MAX_WORDINGS:
+        raise InputError(f"queries: {len(texts)} wordings are too many; give up to {MAX_WORDINGS}")
+    return tuple(text for text in (intake.clean(text)[:MAX_QUERY] for text in texts) if text.strip())
 
 
 def _ids(given: str | Iterable[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from trivet.types import Added, Document, Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
-    from trivet.stores.sqlite.shelf import Shelf
+    from trivet.stores.contract import Shelf
 
 FORMAT = 1
 Progress = Callable[[int, int], None]
@@ -107,8 +107,7 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
 
 def _check_target(shelf: Shelf, target: Path) -> None:
     """An export must not take the place of a store, least of all of its own."""
-    store = shelf.store.path.resolve()
-    own = {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}
+    own = shelf.store.files()
     if target in own or own & set(target.parents):
         raise InputError(f"export: {str(target)!r} belongs to the store itself; choose another file")
     if target.is_dir():

@@ -152,6 +152,11 @@ class _Stretch:
             self.best_shared, self.best_union = top, union
 
 
+def lowered(char: str) -> str:
+    """The letter a trigram has for this character; nothing where it is not part of a word."""
+    return char.translate(_SIMPLE_LOWER).lower() if _words(char) else ""
+
+
 def _words(text: str) -> list[str]:
     return _ASCII_WORD.findall(text) if text.isascii() else _unicode_word().findall(text)
 

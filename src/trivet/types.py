@@ -6,7 +6,7 @@ engine fetches their documents and hands ``Hit``s to the rerankers. Ids flow, te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from trivet.filters import Filter
     from trivet.profile import Profile
+    from trivet.understanding.understood import Understood
 
     Vector = npt.NDArray[np.float32]
 
@@ -94,6 +95,8 @@ class Query:
     text: str
     where: Filter | None = None
     at: datetime | None = None
+    understood: Understood | None = None  # what was made of the text, where the profile asks for it
+    terms: Callable[[str], Sequence[str]] | None = field(default=None, compare=False, repr=False)  # the analyser's
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ class Ranking:
     ceiling: float = 1.0
     notes: tuple[str, ...] = ()
     at_home: bool = True
+    #: For each key of a walk: a document, how it is connected, the next one … down to the key itself.
+    paths: tuple[tuple[Key, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -177,6 +182,8 @@ class Hit:
     adjustments: tuple[Adjustment, ...] = ()
     stands_for: tuple[str, ...] = ()  # what was found and is superseded by it
     resolved_by: tuple[str, ...] = ()  # what its ``resolved-by`` links lead to
+    context: tuple[Passage, ...] = ()  # what stands around the passage, where the profile asks for neighbours
+    path: tuple[str, ...] = ()  # how the graph leg came here: a document, a concept or tie, the next document …
 
     @property
     def text(self) -> str:
@@ -250,6 +257,28 @@ class Embedder(Protocol):
     def embed_passages(self, texts: list[str]) -> Vector: ...
 
 
+class Scorer(Protocol):
+    """A model that reads a question and a passage together: what ``scorers/`` holds and a caller may bring.
+
+    One that takes long to load may have an ``open()`` beside these: it is called before the first passage.
+    """
+
+    @property
+    def id(self) -> str:
+        """Names the model and everything that changes its scores; remembered scores are keyed by it."""
+
+    @property
+    def spec(self) -> str:
+        """What ``trivet.open(scorer=…)`` takes to load it again."""
+
+    @property
+    def batch(self) -> int:
+        """How many passages it is best asked for at once; between two batches the clock is looked at."""
+
+    def scores(self, query: str, passages: list[str]) -> list[float]:
+        """One number a passage, higher is better; comparable within one question, on any scale."""
+
+
 @dataclass(frozen=True, slots=True)
 class Added:
     """What became of an ``add``. Everything counted here is durable and can be found by its words."""
@@ -261,6 +290,7 @@ class Added:
     duplicates: int = 0  # ids given twice in one call: the later one won
     pending: int = 0  # passages of the collection that wait to be embedded
     degraded: tuple[Degraded, ...] = ()
+    redacted: Mapping[str, int] = field(default_factory=dict)  # kind of secret → how many were taken out
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -300,6 +330,40 @@ class Page:
 
     def __len__(self) -> int:
         return len(self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """What values a field has, and how many documents each; the commonest first."""
+
+    field: str
+    documents: int  # that have the field at all
+    distinct: int
+    values: tuple[tuple[Any, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """How many documents fall into a day, a month or a year: ``2026-03``."""
+
+    period: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    field: str
+    step: str  # "day", "month" or "year"
+    periods: tuple[Period, ...]  # those with documents, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Which documents are no longer, or not alone, what they say."""
+
+    superseded: tuple[tuple[str, str], ...]  # (id, what directly supersedes it)
+    copies: tuple[tuple[str, ...], ...]  # ids that say the same, up to case, width and white space
+    looked_at: int  # documents that copies were looked for among
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +419,7 @@ class Stats:
     profile: str
     fields: tuple[str, ...] = ()
     embed_error: str = ""
+    scorer: str | None = None  # which reads question and passage together, where one is set
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,13 +92,48 @@ def test_nothing_asked_is_not_nothing_answered() -> None:
         (0.12, 3 / 7, 2 / 3),
         (0.6, 2 / 4, 2 / 3),
         (0.62, 1 / 3, 1 / 3),
-        (0.92, 0, 0),
+        (0.82, 1 / 1, 1 / 3),
+        (0.92, None, 0),
     ],
 )
-def test_where_a_threshold_would_cut(threshold: float, precision: float, answered: float) -> None:
+def test_where_a_threshold_would_cut(threshold: float, precision: float | None, answered: float) -> None:
     """Relevances of right hits: .9 .4 | .6 .1; of wrong ones: .7 .2 | .8 .5."""
     cut = next(cut for cut in look(JUDGED, QRELS, None, None).cuts if cut.threshold == threshold)
     assert (cut.precision, cut.answered) == (pytest.approx(precision), pytest.approx(answered))
+
+
+def test_a_threshold_that_leaves_only_wrong_hits_has_a_precision() -> None:
+    cut = look(run(answer("q1", "u", (0.9,))), QRELS, None, None).cuts[1]
+    assert cut.precision == 0.0
+
+
+def test_hits_in_bins_of_relevance() -> None:
+    """Right: .9 .4 | .6 .1; wrong: .7 .2 | .8 .5, and everything for what cannot be answered. 1 is in the last bin."""
+    found = look(JUDGED, QRELS, run(answer("u1", "a b", (1.0, 0.44))), None)
+    assert [(item.begin, item.hits, item.right) for item in found.bins] == [
+        (0.1, 1, 1.0),
+        (0.2, 1, 0.0),
+        (0.4, 2, 0.5),
+        (0.5, 1, 0.0),
+        (0.6, 1, 1.0),
+        (0.7, 1, 0.0),
+        (0.8, 1, 0.0),
+        (0.9, 2, 0.5),
+    ]
+    assert found.bins[2].told == pytest.approx(0.42)
+    apart = [0.9, 0.2, 2 * 0.08, 0.5, 0.4, 0.7, 0.8, 2 * 0.45]
+    assert found.calibration_error == pytest.approx(sum(apart) / 10)
+
+
+def test_a_run_that_says_nothing_of_relevance_has_no_bins() -> None:
+    found = look(run(Answer("q1", ("a", "u"), (2.0, 1.0))), QRELS, None, None)
+    assert (found.bins, found.calibration_error) == ((), None)
+
+
+def test_a_result_from_before_there_were_bins_is_read() -> None:
+    plain = look(JUDGED, QRELS, None, None).to_dict()
+    del plain["bins"]
+    assert Findings.from_dict(plain).bins == ()
 
 
 def test_another_systems_run_has_no_thresholds() -> None:
@@ -157,8 +192,9 @@ def test_a_higher_threshold_answers_no_more(
         assert before.false_unanswerable >= after.false_unanswerable
         assert before.false_nonsense == before.false_unanswerable
     first = found.cuts[0]
-    assert (first.precision, first.false_unanswerable) == (found.precision, found.false_unanswerable)
-    assert all(0.0 <= cut.precision <= 1.0 for cut in found.cuts)
+    assert (first.precision or 0.0, first.false_unanswerable) == (found.precision, found.false_unanswerable)
+    assert all(0.0 <= cut.precision <= 1.0 for cut in found.cuts if cut.precision is not None)
+    assert sum(item.hits for item in found.bins) == sum(map(len, (*judged, *other)))
 
 
 def test_findings_go_to_json_and_back() -> None:

@@ -11,7 +11,8 @@ from trivet.engine import Engine
 from trivet.errors import InputError
 from trivet.evaluate.judgements import FEWEST, from_feedback
 from trivet.evaluate.lab import Lab
-from trivet.evaluate.tuning import Space, tune
+from trivet.evaluate.space import Space
+from trivet.evaluate.tuning import tune
 from trivet.profile import Profile
 
 pytest.importorskip("ir_measures")

@@ -18,7 +18,9 @@ from trivet.errors import InputError
 from trivet.evaluate import tuning
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.lab import Lab
-from trivet.evaluate.tuning import Space, Tuned, choose, deal, differences, tune
+from trivet.evaluate.space import Space
+from trivet.evaluate.tuned import Tuned, differences
+from trivet.evaluate.tuning import choose, deal, tune
 from trivet.filters import Eq
 from trivet.profile import PROFILES, Profile, named
 

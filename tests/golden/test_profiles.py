@@ -17,6 +17,7 @@ import pytest
 from trivet import PROFILES
 from trivet.engine import Engine
 from trivet.errors import InputError
+from trivet.profile import LEGS
 from trivet.trigrams import word_similarity
 from trivet.types import Results
 
@@ -73,7 +74,7 @@ def scores(results: Results) -> Scores:
 
 def listed(memory: Engine, leg: str, depth: int, **how: Any) -> list[str]:
     """One leg's list, ``depth`` long, by asking it alone."""
-    weights = {other: float(other == leg) for other in ("lexical", "trigram", "dense")}
+    weights = {other: float(other == leg) for other in LEGS}
     alone = {"weights": weights, "depths": dict.fromkeys(weights, "1k"), "rerankers": [], "fusion": "rrf"}
     return ids(memory.search(QUERY, k=depth, vector=EAST, **{**alone, **how}))
 
@@ -240,7 +241,7 @@ class Test001Memories:
     def test_without_a_model_the_lexical_order_times_the_prior(self, open_store: Open) -> None:
         memory = open_store()
         memory.add([{key: value for key, value in item.items() if key != "vector"} for item in orchard()])
-        lexical = [hit.id for hit in memory.search(QUERY, k=40, alpha=0, rerankers=[])]
+        lexical = [hit.id for hit in memory.search(QUERY, k=40, alpha=0, graph_weight=0, rerankers=[])]
         found = memory.search(QUERY, k=40, profile="memories")
         assert dict(scores(found)) == dict(memories(lexical, [], self.IMPORTANCE))
         assert found.degraded[0].part == "dense"

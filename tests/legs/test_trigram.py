@@ -136,7 +136,7 @@ def test_through_the_engine_with_few_passages(open_store: Callable[..., Engine],
         "zzz",
     ]
     memory.add([{"id": str(n), "text": text, "title": "Title" if n % 2 else ""} for n, text in enumerate(texts)])
-    found = memory.search(query, weights={"lexical": 0, "dense": 0, "trigram": 1}, rerankers=[])
+    found = memory.search(query, weights={"lexical": 0, "dense": 0, "graph": 0, "trigram": 1}, rerankers=[])
     keywords = " ".join(KEYWORDS(query))
     scores = {str(n): word_similarity(keywords, f"Title\n{text}" if n % 2 else text) for n, text in enumerate(texts)}
     assert {hit.id: hit.contributions[0].raw for hit in found} == {

@@ -75,7 +75,7 @@ def test_a_private_key_goes_as_a_whole(what: str) -> None:
     block = f"-----BEGIN {what}-----\n{BODY}-----END {what}-----"
     assert redact(f"before\n{block}\nafter {block}.") == (
         "before\n[redacted: private key]\nafter [redacted: private key].",
-        ("private key",),
+        ("private key", "private key"),
     )
 
 
@@ -84,9 +84,9 @@ def test_a_private_key_without_its_end_goes_too() -> None:
     assert (text.strip(), kinds) == ("[redacted: private key]", ("private key",))
 
 
-def test_several_kinds_are_told_once_each() -> None:
+def test_the_kind_of_each_is_told() -> None:
     aws, jwt = SECRETS["aws"][0], SECRETS["jwt"][0]
-    assert redact(f"{aws} {jwt} {aws}")[1] == ("token", "api key")
+    assert sorted(redact(f"{aws} {jwt} {aws}")[1]) == ["api key", "api key", "token"]
 
 
 ORDINARY = [
@@ -160,4 +160,4 @@ def test_values_in_metadata_are_looked_at_and_keys_are_not() -> None:
     secret = SECRETS["aws"][0]
     found, kinds = redact_values({"a": [secret, {"b": f"x {secret}"}], secret: 3, "n": None})
     assert found == {"a": ["[redacted: api key]", {"b": "x [redacted: api key]"}], secret: 3, "n": None}
-    assert kinds == ("api key",)
+    assert kinds == ("api key", "api key")

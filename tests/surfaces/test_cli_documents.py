@@ -136,3 +136,26 @@ def test_link_refusals(cli) -> None:
     assert cli("link", "a").code == 2
     assert cli("link", "a", "--list", "a").code == 2
     assert cli("link", "--list", "nope").code == 1
+
+
+def test_secrets_are_taken_out_and_counted(cli) -> None:
+    secret = "AKIA" + "Q2W3E4R5T6Y7U2I3"
+    ran = cli("add", f"the key is {secret}", "--id", "a", "--meta", f"old={secret}", "--redact")
+    assert ran.out == "added a\ntaken out: 2 × api key\n"
+    assert secret not in cli("get", "a", "--json").out
+    assert cli("add", "nothing secret", "--id", "b", "--redact", "--json").json["redacted"] == {}
+
+
+def test_front_matter_of_a_text_in_a_pipe(cli) -> None:
+    cli("add", "The hatch.", "--id", "hatch")
+    text = "---\nid: side\ntitle: Side door\ntags: wet\nkind: decision\n---\nLift it; see [[hatch]] and [[nowhere]].\n"
+    assert cli("add", "--markdown", "--kind", "note", "--meta", "floor=1", piped=text).out == "added side\n"
+    found = cli("get", "side", "--json").json
+    assert (found["title"], found["kind"]) == ("Side door", "note"), "a flag goes before"
+    assert found["meta"] == {"tags": ["wet"], "floor": 1}
+    assert [link["target"] for link in found["links"]] == ["hatch"]
+    ran = cli("add", "--markdown", piped="---\na: b: c\n---\nx")
+    assert ran.code == 2
+    assert ran.err.startswith("trivet: text line 2: front matter: ")
+    assert cli("add", "--id", "plain", piped=text).code == 0
+    assert cli("get", "plain", "--json").json["text"] == text, "only where it is asked for"

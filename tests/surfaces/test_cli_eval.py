@@ -101,7 +101,8 @@ class TestOneProfile:
     def test_changes(self, cli, trees: Path) -> None:
         changes = ("--alpha", "0.25", "--weight", "trigram=0.5", "--set", "fusion=rrf", "-k", "7")
         ran = cli("eval", trees, *changes)
-        assert "rrf k=60 lexical=0.75@100 trigram=0.5@50 dense=0.25@100 → dedup k=7" in ran.out
+        legs = "lexical=0.75@100 trigram=0.5@50 dense=0.25@100 graph=0.4@50"
+        assert f"rrf k=60 {legs} → learned → avoid → temporal → dedup k=7" in ran.out
 
     def test_headroom(self, cli) -> None:
         ran = cli("eval", "demo", "--headroom", "--fast")

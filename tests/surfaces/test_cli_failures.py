@@ -34,13 +34,27 @@ WITHOUT_STORE = {
     "export": ["-"],
     "tune": [],
 }
-WITHOUT = {"add", "import", "profiles", "doctor", "eval", "compare", "sweep", "gate", "serve", "keys", "config", "mcp"}
+WITHOUT = {
+    "add",
+    "import",
+    "profiles",
+    "doctor",
+    "eval",
+    "compare",
+    "sweep",
+    "gate",
+    "serve",
+    "keys",
+    "config",
+    "mcp",
+    "copy",
+}
 SERVERS = {"serve", "mcp"}  # whose answers are a protocol's
 
 
 def test_the_commands(cli) -> None:
     expected = "add import search get delete link settings feedback stats doctor reembed rebuild export profiles"
-    assert sorted(NAMES) == sorted(f"{expected} eval compare sweep tune gate serve keys config mcp".split())
+    assert sorted(NAMES) == sorted(f"{expected} eval compare sweep tune gate serve keys config mcp copy".split())
     assert set(WITHOUT_STORE) | WITHOUT == set(NAMES)
     out = cli("--help").out
     assert all(f" {name} " in out for name in NAMES)

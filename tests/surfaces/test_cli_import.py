@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from trivet.surfaces import markdown
 from trivet.surfaces.cli import files, intake
 from trivet.surfaces.cli.ignoring import Ignore
 
@@ -82,7 +83,7 @@ def test_again_reads_only_what_changed(cli, docs: Path, monkeypatch: pytest.Monk
     cli("import", docs)
     read: list[str] = []
     reading = files.read
-    monkeypatch.setattr(intake.files, "read", lambda file: read.append(file.id) or reading(file))
+    monkeypatch.setattr(intake.files, "read", lambda file, resolve: read.append(file.id) or reading(file, resolve))
     assert cli("import", docs).out.startswith("0 added · 0 updated · 5 unchanged")
     assert [id for id in read if id not in ("latin.txt", "logo.png", "empty.md")] == []
     (docs / "guide.md").write_text("# Key rotation\nEvery week from now on.\n")
@@ -97,10 +98,10 @@ def test_an_interrupted_import_goes_on(cli, clean_place: Path, monkeypatch: pyte
     monkeypatch.setattr(intake, "PIECE_DOCUMENTS", 3)
     reading = files.read
 
-    def stopped(file: files.File) -> object:
+    def stopped(file: files.File, resolve: markdown.Resolve) -> object:
         if file.id == "07.txt":
             raise KeyboardInterrupt
-        return reading(file)
+        return reading(file, resolve)
 
     with monkeypatch.context() as patched:
         patched.setattr(intake.files, "read", stopped)
@@ -201,13 +202,11 @@ def test_a_missing_path_stops_before_anything_is_made(cli, clean_place: Path) ->
     [
         ("# One #\n", "One"),
         ("```\n# code\n```\n## Two", "Two"),
-        ("---\ntitle: 'Three'\n---\n# Four", "Three"),
-        ("---\ndate: 1\n---\n# Four", "Four"),
         ("#hashtag only", ""),
     ],
 )
 def test_headings(text: str, title: str) -> None:
-    assert files.heading(text) == title
+    assert markdown.heading(text) == title
 
 
 def test_a_utf16_file_says_so() -> None:
@@ -226,3 +225,108 @@ def test_a_header_without_settings_is_one_and_a_wrong_one_is_named(cli, clean_pl
         ran = cli("import", "data.jsonl")
         assert ran.code == 2
         assert f"data.jsonl line 1: {told}" in ran.err
+
+
+# --- a memory folder --------------------------------------------------------------------------------------------------
+
+SECRET = "AKIA" + "Q2W3E4R5T6Y7U2I3"
+
+
+@pytest.fixture
+def memories(clean_place: Path) -> Path:
+    return write(
+        clean_place / "memories",
+        {
+            "doors/side.md": (
+                "---\nid: side-door\ntitle: Side door\ntype: decision\ntags: [north, wet]\nimportance: 0.8\n"
+                "created: 2024-05-06\nupdated: 2024-06-01T10:00:00Z\nvalid_from: 2024-05-01\nvalid_to: 2025-05-01\n"
+                "author: Müller 🦡\nroom: 007\nlinks:\n  - {target: old, type: supersedes}\n  - other-store-id\n"
+                "---\nLift the handle.\n\n---\n\n"
+                "See [[Roof hatch|the hatch]], [[hatch]], [[doors/Front]], [[nowhere]].\n"
+            ),
+            "doors/old.md": "\ufeff---\r\ntitle: Old door\r\n---\r\nGone.\r\n",
+            "doors/front.md": "# Front\nNo front matter; see [[side-door]] and `[[hatch]]`.\n",
+            "hatch.md": "---\naliases: [Roof hatch]\n---\n# Hatch\nChecked in March.\n",
+            "empty.md": "---\n---\nJust text.\n",
+            "headless.md": "---\ntitle: Only a title\n---\n",
+        },
+    )
+
+
+def test_front_matter_becomes_fields_and_the_rest_metadata(cli, memories: Path) -> None:
+    assert cli("import", memories, "--json").json["added"] == 6
+    found = cli("get", "side-door", "--json").json
+    assert found["text"].startswith("Lift the handle.\n\n---\n\nSee ")
+    assert (found["title"], found["kind"], found["importance"]) == ("Side door", "decision", 0.8)
+    times = {name: found[name][:10] for name in ("created", "updated", "valid_from", "valid_to")}
+    assert list(times.values()) == ["2024-05-06", "2024-06-01", "2024-05-01", "2025-05-01"]
+    meta = found["meta"]
+    assert meta.pop("bytes") > 0
+    own = {"tags": ["north", "wet"], "author": "Müller 🦡", "room": "007"}
+    assert meta == {**own, "path": "doors/side.md", "extension": "md"}
+    going_out = {(link["target"], link["type"]) for link in found["links"] if link["source"] == "side-door"}
+    assert going_out == {
+        ("doors/old.md", "supersedes"),
+        ("other-store-id", "see-also"),
+        ("hatch.md", "see-also"),
+        ("doors/front.md", "see-also"),
+    }
+    old = cli("get", "doors/old.md", "--json").json
+    assert (old["title"], old["text"]) == ("Old door", "Gone.\r\n")
+    front = cli("get", "doors/front.md", "--json").json
+    assert [link["target"] for link in front["links"] if link["source"] == "doors/front.md"] == ["side-door"]
+    assert cli("get", "empty.md", "--json").json["text"] == "Just text.\n"
+    assert cli("get", "headless.md", "--json").json["title"] == "Only a title"
+
+
+def test_a_memory_folder_again_changes_nothing_and_finds_new_targets(cli, memories: Path) -> None:
+    cli("import", memories)
+    told = cli("import", memories, "--json").json
+    assert (told["added"], told["updated"], told["unchanged"]) == (0, 0, 6)
+    write(memories, {"nowhere.md": "It is somewhere now."})
+    told = cli("import", memories, "--json").json
+    assert (told["added"], told["updated"]) == (1, 1), "who names it is read again"
+    targets = {link["target"] for link in cli("get", "side-door", "--json").json["links"]}
+    assert "nowhere.md" in targets
+
+
+def test_broken_front_matter_is_named_by_file_and_line_and_the_others_go_in(cli, memories: Path) -> None:
+    bad = {"colons.md": "---\ntitle: a\nwhen: b: c\n---\nx", "worth.md": "---\nimportance: 7\n---\nx"}
+    bad |= {"when.md": "---\ncreated: yesterday\n---\nx", "links.md": "---\nlinks: 3\n---\nx"}
+    write(memories, bad)
+    ran = cli("import", memories)
+    assert ran.code == 2
+    assert ran.out.startswith("6 added")
+    assert "4 broken" in ran.out
+    told = sorted(ran.err.splitlines())
+    assert told[0].startswith("trivet: colons.md line 3: front matter: mapping values are not allowed")
+    assert told[1].startswith("trivet: links.md: links: 3 is not a target")
+    assert told[2].startswith("trivet: when.md: created")
+    assert told[3].startswith("trivet: worth.md: importance")
+    assert cli("get", "colons.md").code == 1
+
+
+def test_a_prefix_is_before_every_id_and_links_hold(cli, memories: Path) -> None:
+    cli("import", memories, "--prefix", "m/")
+    targets = {link["target"] for link in cli("get", "m/side-door", "--json").json["links"]}
+    assert "m/hatch.md" in targets
+    assert "hatch.md" not in targets
+
+
+def test_secrets_are_taken_out_and_counted(cli, clean_place: Path) -> None:
+    lines = [
+        {"id": "a", "text": f"key {SECRET} and {SECRET}"},
+        {"feedback": {"query": SECRET, "id": "a", "good": True}},
+    ]
+    write(
+        clean_place,
+        {
+            "in/note.md": f"---\nkey: {SECRET}\n---\nThe key is {SECRET}.\n",
+            "in.jsonl": "\n".join(json.dumps(line) for line in lines),
+        },
+    )
+    cli("import", "in")  # before anyone thought of it
+    ran = cli("import", "in", "in.jsonl", "--redact")
+    assert "  taken out: 5 × api key\n" in ran.out
+    assert SECRET not in cli("export", "-").out
+    assert cli("import", "in", "--redact", "--json").json["redacted"] == {"api key": 2}

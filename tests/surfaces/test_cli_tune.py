@@ -11,6 +11,7 @@ import pytest
 import trivet
 from trivet.evaluate import Lab
 from trivet.profile import Profile
+from trivet.rerank.learned import FEATURES
 
 FILLER = " ".join(f"filler{number}" for number in range(60))
 NOISE = [{"_id": f"noise{at}", "text": f"wood wood w{at}"} for at in range(12)]
@@ -93,6 +94,54 @@ class TestADataset:
         assert "no model · commit" in ran.out
 
 
+class TestRerank:
+    """`--rerank`: the same evidence, for the weights of the `learned` reranker."""
+
+    @pytest.fixture
+    def spoken(self, beir: Callable[..., Path]) -> Path:
+        """Two answers each, in the same words; the assistant's is the shorter one, and of three in four it is wrong."""
+        corpus = []
+        for at in range(40):
+            meta = {"role": "assistant"}
+            corpus.append({"_id": f"bot{at}", "text": f"kettle{at} stove{at}", "metadata": meta})
+            corpus.append(
+                {"_id": f"man{at}", "text": f"kettle{at} on the stove{at} by day", "metadata": {"role": "user"}}
+            )
+        asked = [{"_id": f"q{at}", "text": f"kettle{at} stove{at}"} for at in range(40)]
+        return beir(
+            corpus, asked, [f"q{at}\t{'man' if at % 4 else 'bot'}{at}\t1" for at in range(40)], "spoken", "test"
+        )
+
+    START = ("--alpha", "0", "--set", 'rerankers=[{"name": "learned", "assistant": 0.0}]')
+
+    def test_weights_are_learnt_shown_and_written(self, cli, spoken: Path, clean_place: Path) -> None:
+        ran = cli("tune", spoken, "--rerank", *self.START, "--out", "mine.toml")
+        assert (ran.code, ran.err) == (0, "wrote mine.toml\n")
+        assert f"40 judged topics, {len(FEATURES)} weights fitted" in ran.out
+        assert "changed learned." in ran.out
+        assert "25 folds" in ran.out
+        told = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.split()[:1] == ["assistant"]}
+        assert told["assistant"][0] == "+0.00"
+        assert float(told["assistant"][1]) < 0
+        learnt = Profile.from_toml((clean_place / "mine.toml").read_text())
+        assert learnt.name == "tuned"
+        (step,) = learnt.rerankers
+        assert (step.name, set(step.options)) == ("learned", set(FEATURES))
+        assert step.options["assistant"] < 0
+        assert cli("eval", spoken, "-p", "mine.toml").code == 0
+
+    def test_json_is_what_is_shown(self, cli, spoken: Path) -> None:
+        told = cli("tune", spoken, "--rerank", *self.START, "--json").json
+        assert (told["what"], told["changed"], told["tried"]) == ("weights", True, len(FEATURES))
+        assert len(told["chosen"]) == 25
+        assert set(told["chosen"][0]) == set(FEATURES)
+
+    def test_what_tells_nothing_is_said_in_one_line(self, cli, trees: Path) -> None:
+        ran = cli("tune", trees, "--rerank", "-k", "1", "--set", "lexical_depth=1", "--set", "dense_depth=1")
+        assert ran.err.count("\n") <= 1
+        assert "Traceback" not in ran.err + ran.out
+
+
 class TestFeedback:
     @pytest.fixture
     def memory(self, clean_place: Path) -> str:
@@ -124,6 +173,16 @@ class TestFeedback:
         assert (again["changed"], again["applied"]) == (False, False)
         assert cli("settings", "--json").json == settings
         assert "the settings of memory.db (default) were left as they are" in cli("tune", "--apply").out
+
+    def test_weights_of_the_reranker_are_applied_too(self, cli, memory: str) -> None:
+        with trivet.open(memory) as opened:
+            opened.add([{"id": f"bot{at}", "text": f"treex{at} wood", "meta": {"role": "bot"}} for at in range(40)])
+            opened.wait()
+            opened.update_settings(alpha=0.0, rerankers=[{"name": "learned", "assistant": 0.0}])
+        ran = cli("tune", "--rerank", "--apply")
+        settings = cli("settings", "--json").json
+        assert f"the settings of memory.db (default) are now {settings['identity']}" in ran.out
+        assert settings["rerankers"][0]["assistant"] < 0
 
     def test_the_variable_names_the_store(self, cli, memory: str, clean_place: Path, monkeypatch) -> None:
         (clean_place / "elsewhere").mkdir()

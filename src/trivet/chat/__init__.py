@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from trivet.chat.context import Block, Source, assemble
 from trivet.chat.episodes import Chat, Episode, Project, Session
-from trivet.chat.errors import ChatError
+from trivet.errors import ChatError
 
 __all__ = ["Block", "Chat", "ChatError", "Episode", "Project", "Session", "Source", "assemble"]

@@ -20,8 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from trivet.chat.episodes import RECENT, SCOPES
-from trivet.chat.errors import ChatError, without_paths
-from trivet.errors import InputError
+from trivet.errors import ChatError, InputError, without_paths
 
 KEYS = ("TRIVET_CHAT_API_KEY", "OPENAI_API_KEY")
 MAX_ANSWER = 1_000_000  # characters; an answer longer than this is a server gone wrong

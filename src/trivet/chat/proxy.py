@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from trivet.chat.context import Block, assemble
 from trivet.chat.endpoint import ChatSettings, Endpoint, Message
 from trivet.chat.episodes import Chat, Episode, Session
-from trivet.chat.errors import ChatError
+from trivet.errors import ChatError
 from trivet.types import Degraded
 
 GONE = "the reader went away"
@@ -38,7 +38,30 @@ class Proxy:
 
     def ask(self, session: Session | str, user: str) -> Reply:
         """The whole answer, kept; a ``ChatError`` names the episode that holds the message."""
-        reply = self._begun(session, user)
+        return self.answered(self.begin(session, user))
+
+    def stream(self, session: Session | str, user: str) -> Iterator[Reply | str]:
+        """First the reply as it begins (what is shown is known), then the answer's pieces, last the reply as kept.
+
+        Nothing is stored before the first is taken. Who stops listening closes the iterator: the part is kept.
+        """
+        reply = self.begin(session, user)
+        try:
+            yield reply
+        except BaseException:
+            self._kept(reply, "", ChatError(GONE, "broken"))
+            raise
+        yield from self.pieces(reply)
+
+    def begin(self, session: Session | str, user: str) -> Reply:
+        """Keep the message and find what the model will be shown; it is not asked yet."""
+        home = self.chat.find_session(session)
+        episode = self.chat.add(home, user, state="open", id=self._failed_before(home, user))
+        block, degraded = self._context(home, user, None, episode)
+        return Reply(episode, block, degraded)
+
+    def answered(self, reply: Reply) -> Reply:
+        """A reply that was begun, with its whole answer."""
         try:
             answer = self.endpoint.complete(self._messages(reply))
         except ChatError as error:
@@ -46,15 +69,10 @@ class Proxy:
             raise error.of(reply.episode.id) from None
         return self._kept(reply, answer)
 
-    def stream(self, session: Session | str, user: str) -> Iterator[Reply | str]:
-        """First the reply as it begins (what is shown is known), then the answer's pieces, last the reply as kept.
-
-        Nothing is stored before the first is taken. Who stops listening closes the iterator: the part is kept.
-        """
-        reply = self._begun(session, user)
+    def pieces(self, reply: Reply) -> Iterator[Reply | str]:
+        """The answer of a reply that was begun as it comes, and last the reply as kept."""
         pieces: list[str] = []
         try:
-            yield reply
             for piece in self.endpoint.stream(self._messages(reply)):
                 pieces.append(piece)
                 yield piece
@@ -69,12 +87,6 @@ class Proxy:
     def context(self, session: Session | str, query: str, budget: int | None = None) -> Block:
         """What the model would be shown for this question."""
         return self._context(session, query, budget, None)[0]
-
-    def _begun(self, session: Session | str, user: str) -> Reply:
-        home = self.chat.find_session(session)
-        episode = self.chat.add(home, user, state="open", id=self._failed_before(home, user))
-        block, degraded = self._context(home, user, None, episode)
-        return Reply(episode, block, degraded)
 
     def _failed_before(self, session: Session, user: str) -> str | None:
         """The id of the session's latest episode, if it is this message and its asking failed."""

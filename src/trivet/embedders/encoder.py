@@ -66,7 +66,7 @@ BLOCK_INT8: Plan = {"": "block"}
 
 def encoder_graph(shape: Architecture, weights: Weights, plan: Plan) -> bytes:
     """A serialised model: ``input_ids`` (1, length) int64 in, ``sentence_embedding`` (1, hidden) float32 out."""
-    build = _Builder(shape, weights, plan)
+    build = Builder(shape, weights, plan)
     state = build.embeddings(build.graph.input("input_ids", "int64", 1, "length"))
     for layer in range(shape.layers):
         state = build.layer(state, layer)
@@ -74,7 +74,9 @@ def encoder_graph(shape: Architecture, weights: Weights, plan: Plan) -> bytes:
     return build.graph.serialised()
 
 
-class _Builder:
+class Builder:
+    """An encoder being written; a pair of texts is read by the same one (``scorers/pair_graph.py``)."""
+
     def __init__(self, shape: Architecture, weights: Weights, plan: Plan) -> None:
         self.graph, self.shape, self.weights, self.plan = Graph(), shape, weights, plan
 
@@ -98,7 +100,8 @@ class _Builder:
     def first_token(self, value: str) -> str:
         return self.graph.node("Slice", value, self.ints(0), self.ints(1), self.ints(1))
 
-    def embeddings(self, ids: str) -> str:
+    def embeddings(self, ids: str, types: str = "") -> str:
+        """``types`` names the input that says which of two texts a token is of; without it there is one text."""
         graph, words = self.graph, self.weights["word_emb"]
         if isinstance(words, Blocked):
             # The table stays int8 (granite: 19 MB for 77) and only the rows looked up are scaled.
@@ -110,11 +113,14 @@ class _Builder:
         else:
             looked_up = graph.node("Gather", graph.constant("word_emb", words), ids)
         positions = self.floats("pos_emb")[self.shape.position_offset :]
-        if "type_emb" in self.weights:  # one text is one segment: its row is the same for every token
+        if "type_emb" in self.weights and not types:  # one text is one segment: its row is the same for every token
             positions = positions + self.floats("type_emb")[0]
         length = graph.node("Shape", ids, start=1, end=2)
         placed = graph.node("Slice", graph.constant("positions", positions), self.ints(0), length, self.ints(0))
-        return self.norm(graph.node("Add", looked_up, placed), "emb_ln")
+        summed = graph.node("Add", looked_up, placed)
+        if types:
+            summed = graph.node("Add", summed, graph.node("Gather", self.constant("type_emb"), types))
+        return self.norm(summed, "emb_ln")
 
     def layer(self, state: str, number: int) -> str:
         graph, name = self.graph, f"l{number}"
@@ -127,12 +133,12 @@ class _Builder:
         return self.norm(graph.node("Add", state, self.linear(inner, f"{name}.f2")), f"{name}.fln")
 
 
-def _float(build: _Builder, value: str, name: str) -> str:
+def _float(build: Builder, value: str, name: str) -> str:
     matrix = build.graph.constant(f"{name}.w", build.floats(f"{name}.w").T)
     return build.graph.node("Add", build.graph.node("MatMul", value, matrix), build.constant(f"{name}.b"))
 
 
-def _tensor(build: _Builder, value: str, name: str) -> str:
+def _tensor(build: Builder, value: str, name: str) -> str:
     """One activation scale for the whole text, one weight scale per output: fastest, and blind to outlier channels.
 
     Weights use 7 bits: with 8, CPUs without VNNI saturate where they add two products in 16 bits; 255 · 64 · 2 fits.
@@ -144,7 +150,7 @@ def _tensor(build: _Builder, value: str, name: str) -> str:
     return build.graph.fused("DynamicQuantizeMatMul", value, values, scaling, "", build.constant(f"{name}.b"))
 
 
-def _block(build: _Builder, value: str, name: str) -> str:
+def _block(build: Builder, value: str, name: str) -> str:
     """A scale for every ``BLOCK`` inputs of every row, on both sides: an outlier spoils its block only."""
     tensor = build.weights[f"{name}.w"]
     blocked = tensor if isinstance(tensor, Blocked) else Blocked.of(tensor)
@@ -158,15 +164,15 @@ def _block(build: _Builder, value: str, name: str) -> str:
     return build.graph.fused("MatMulNBits", value, values, scales, "", "", bias, **sizes)
 
 
-def _cls(build: _Builder, state: str) -> str:
+def _cls(build: Builder, state: str) -> str:
     return build.graph.node("Squeeze", state, build.ints(1))
 
 
-def _mean(build: _Builder, state: str) -> str:
+def _mean(build: Builder, state: str) -> str:
     return build.graph.node("ReduceMean", state, build.ints(1), keepdims=0)
 
 
-KERNELS: Mapping[str, Callable[[_Builder, str, str], str]] = {"float": _float, "tensor": _tensor, "block": _block}
-POOLINGS: Mapping[str, Callable[[_Builder, str], str]] = {"cls": _cls, "mean": _mean}
+KERNELS: Mapping[str, Callable[[Builder, str, str], str]] = {"float": _float, "tensor": _tensor, "block": _block}
+POOLINGS: Mapping[str, Callable[[Builder, str], str]] = {"cls": _cls, "mean": _mean}
 #: config.json's hidden_act -> onnxruntime operator
 ACTIVATIONS = {"gelu": "Gelu", "gelu_new": "FastGelu", "gelu_pytorch_tanh": "FastGelu", "gelu_fast": "FastGelu"}

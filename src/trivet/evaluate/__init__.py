@@ -16,8 +16,10 @@ from trivet.evaluate.lab import Lab
 from trivet.evaluate.measures import MEASURES, score
 from trivet.evaluate.run import Answer, Run, read_run
 from trivet.evaluate.significance import Paired, paired
+from trivet.evaluate.space import Space
 from trivet.evaluate.sweeps import Headroom, Sweep, headroom, sweep
-from trivet.evaluate.tuning import Space, Tuned, tune
+from trivet.evaluate.tuned import Tuned
+from trivet.evaluate.tuning import tune
 
 __all__ = [
     "MEASURES",

@@ -1,7 +1,7 @@
 """What does recall hide?
 
 How much of what is returned is right, what only one leg found, how often something is answered when nothing should be,
-where a threshold would cut, and how long it takes.
+where a threshold would cut, whether relevance means what it says, and how long it takes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from trivet.evaluate.run import Answer, Run
 NONSENSE = 50  # made-up questions asked of every collection
 _CONSONANTS = "bdfgjklmnprstvwzxq"
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))
+BINS = 10  # of relevance, each as wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,20 @@ class Cut:
     """What would be returned if hits below ``threshold`` relevance were dropped."""
 
     threshold: float
-    precision: float  # of the hits returned, how many are judged right
+    precision: float | None  # of the hits returned, how many are judged right; None where none is
     answered: float  # topics with at least one right hit
     false_unanswerable: float | None  # unanswerable topics that still get a hit
     false_nonsense: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The hits of about the same relevance: what it tells of them, and how many are right."""
+
+    begin: float
+    hits: int
+    told: float  # their mean relevance
+    right: float  # the share judged right; a hit for an unanswerable topic is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +58,22 @@ class Findings:
     p95_ms: float
     embed_ms: float | None  # median of embedding a question, not part of the above
     cuts: tuple[Cut, ...] = field(default=(), repr=False)
+    bins: tuple[Bin, ...] = field(default=(), repr=False)  # those that have a hit
+
+    @property
+    def calibration_error(self) -> float | None:
+        """How far relevance and the share judged right are apart, over all hits; None where no hit has a relevance."""
+        hits = sum(item.hits for item in self.bins)
+        return sum(item.hits * abs(item.told - item.right) for item in self.bins) / hits if hits else None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Findings:
-        return cls(**{**plain, "cuts": tuple(Cut(**cut) for cut in plain["cuts"])})
+        # a result from before there were bins has none
+        bins = tuple(Bin(**item) for item in plain.get("bins", ()))
+        return cls(**{**plain, "cuts": tuple(Cut(**cut) for cut in plain["cuts"]), "bins": bins})
 
 
 def look(
@@ -90,6 +110,7 @@ def look(
         p95_ms=percentile(times, 0.95),
         embed_ms=percentile(sorted(embedding_ms), 0.5) if embedding_ms else None,
         cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS if tells),
+        bins=_bins(answers, qrels, unanswerable),
     )
 
 
@@ -103,10 +124,30 @@ def _cut(
         returned, right, answered = returned + len(kept), right + found, answered + bool(found)
     return Cut(
         threshold,
-        right / returned if returned else 0.0,
+        right / returned if returned else None,
         answered / len(answers),
         _answered(unanswerable, threshold),
         _answered(nonsense, threshold),
+    )
+
+
+def _bins(answers: Sequence[Answer], qrels: Qrels, unanswerable: Run | None) -> tuple[Bin, ...]:
+    """The last one holds 1 as well."""
+    silent = unanswerable.answers.values() if unanswerable else ()
+    placed: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for answer in (*answers, *silent):
+        judged = qrels.get(answer.topic, {})
+        for id, value in zip(answer.ids, answer.relevances, strict=False):
+            placed[min(int(value * BINS), BINS - 1)].append((value, judged.get(id, 0) > 0))
+    return tuple(
+        Bin(
+            at / BINS,
+            len(hits),
+            sum(value for value, _ in hits) / len(hits),
+            sum(right for _, right in hits) / len(hits),
+        )
+        for at, hits in enumerate(placed)
+        if hits
     )
 
 

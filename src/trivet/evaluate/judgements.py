@@ -40,38 +40,44 @@ def from_feedback(engine: Engine) -> Dataset:
     A verdict on a document that is gone is passed over, and so is a question for which nothing good is left; ``notes``
     says how many. Fewer than ``FEWEST`` questions are refused.
     """
-    said = engine.feedbacks()
-    there = _still_there(engine, (given.id for given in said))
-    judged: dict[str, dict[str, int]] = {}
-    for given in said:
-        grades = judged.setdefault(given.query, {})
-        if given.id in there:
-            grades[given.id] = int(given.good)
-    answered = {query: grades for query, grades in judged.items() if any(grades.values())}
-    notes = []
-    if gone := sum(given.id not in there for given in said):
-        notes.append(f"{gone:,} of {len(said):,} verdicts are on documents that are gone: passed over")
-    if unanswered := len(judged) - len(answered):
-        notes.append(f"{unanswered:,} of {len(judged):,} questions have no good document: not asked")
+    answered, notes = judged(engine)
     if len(answered) < FEWEST:
         told = f"feedback: {len(answered)} questions have a good document, and {FEWEST} is the least to learn from"
         raise InputError("; ".join((told, *notes, "say more with `trivet feedback QUERY ID --good`")))
-    topics = [Topic(_digest(query), query) for query in answered]
+    topics = [Topic(topic_id(query), query) for query in answered]
     return Dataset(
         name=FEEDBACK,
         split=FEEDBACK,
         documents=(),
         topics=tuple(topics),
         qrels={topic.id: answered[topic.text] for topic in topics},
-        digest=_digest(json.dumps(answered, sort_keys=True)),
+        digest=topic_id(json.dumps(answered, sort_keys=True)),
         notes=tuple(notes),
     )
+
+
+def judged(engine: Engine) -> tuple[dict[str, dict[str, int]], list[str]]:
+    """(question → document → grade, what was passed over), however few there are."""
+    said = engine.feedbacks()
+    there = _still_there(engine, (given.id for given in said))
+    grades_of: dict[str, dict[str, int]] = {}
+    for given in said:
+        grades = grades_of.setdefault(given.query, {})
+        if given.id in there:
+            grades[given.id] = int(given.good)
+    answered = {query: grades for query, grades in grades_of.items() if any(grades.values())}
+    notes = []
+    if gone := sum(given.id not in there for given in said):
+        notes.append(f"{gone:,} of {len(said):,} verdicts are on documents that are gone: passed over")
+    if unanswered := len(grades_of) - len(answered):
+        notes.append(f"{unanswered:,} of {len(grades_of):,} questions have no good document: not asked")
+    return answered, notes
 
 
 def _still_there(engine: Engine, ids: Iterable[str]) -> set[str]:
     return {id for id in set(ids) if engine.get(id) is not None}
 
 
-def _digest(text: str) -> str:
+def topic_id(text: str) -> str:
     """A name that stays when more is said: a topic of today is the same topic tomorrow."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -23,12 +23,14 @@ from trivet.errors import InputError
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.run import Answer, Run
 from trivet.evaluate.vectors import CachedEmbedder, default_folder
-from trivet.search import Legs, Search
+from trivet.search import Search
+from trivet.threads import Legs
 
 if TYPE_CHECKING:
     from trivet.legs.question import Leg, Question
     from trivet.profile import Profile
-    from trivet.types import Embedder, Ranking
+    from trivet.rerank import Tools
+    from trivet.types import Embedder, Hit, Query, Ranking, Scorer
 
 #: What a long step is called, how far it is, and how far it goes (0: nobody knows).
 Progress = Callable[[str, int, int], None]
@@ -63,6 +65,7 @@ class Lab:
         passage_size: int | None = None,
         drop_self: bool = False,
         progress: Progress | None = None,
+        scorer: str | Scorer | None = None,
     ) -> Lab:
         """Put the documents into a new store. ``embedder="none"`` leaves meaning out."""
         inner = load_embedder(embedder if embedder is not None else "builtin")
@@ -74,6 +77,7 @@ class Lab:
                 embedder=cached if cached is not None else "none",
                 language=language,
                 passage_size=passage_size,
+                scorer=scorer,
             )
             engine.add(list(dataset.documents), progress=_named(progress, "add"))
             if cached is not None:
@@ -139,6 +143,12 @@ class Lab:
 
         return _run(name or profile.name, asked, answer, progress, "fuse")
 
+    def seen(self, profile: Profile, topic: Topic, count: int) -> tuple[Query, list[Hit], Tools]:
+        """A topic as the first reranker sees it: the question, the best ``count`` fused hits, what is lent to it."""
+        self._prepare(profile, [topic])
+        at = topic.at or self._now
+        return self._remembering().seen(topic.text, topic.where, profile, self._left_out(topic), at, count)
+
     def rankings(self, profile: Profile) -> dict[str, tuple[Ranking, ...]]:
         """Topic → what each leg of the profile says, before anything is made of it."""
         self._prepare(profile, self.dataset.topics)
@@ -176,6 +186,7 @@ class Lab:
                 self._cached.embed_queries(texts[start : start + 256])
         legs = {leg for leg, weight in profile.weights.items() if weight > 0}
         if topics and not legs <= self._ready:
+            self.engine.prepare(profile)
             patient = replace(profile, timeouts=dict.fromkeys(legs, PATIENCE_MS))
             self.engine.search(topics[0].text, where=topics[0].where, profile=patient)
             self._ready |= legs
@@ -243,7 +254,16 @@ class _Once(Legs):
 
     def answer(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
         # a scope is told by its identity: the shelf below makes one per filter and keeps it
-        key = (leg.name, question.text, question.match, question.gate, id(question.scope), depth)
+        asked_for = (
+            question.text,
+            question.match,
+            question.gate,
+            question.seeds,
+            question.exact,
+            question.lenient,
+            question.expansion,
+        )
+        key = (leg.name, id(question.scope), depth, *asked_for)
         if key not in self._answers:
             asked = super().answer(leg, question, depth)
             if asked.exception() is not None:
@@ -264,6 +284,7 @@ class _Remembering:
         self._documents: dict[int, Any] = {}
         self._spans: dict[int, Any] = {}
         self._scopes: dict[Any, Any] = {}
+        self.analyzer = _Reading(shelf.analyzer)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._shelf, name)
@@ -282,6 +303,22 @@ class _Remembering:
 
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, Any]:
         return _kept(self._spans, pids, self._shelf.fetch_spans)
+
+
+class _Reading:
+    """An analyser that reads no passage twice."""
+
+    def __init__(self, analyzer: Any) -> None:
+        self._analyzer = analyzer
+        self._read: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._analyzer, name)
+
+    def terms(self, text: str) -> Any:
+        if text not in self._read:
+            self._read[text] = self._analyzer.terms(text)
+        return self._read[text]
 
 
 def _kept(kept: dict[int, Any], wanted: Sequence[int], fetch: Callable[[list[int]], Any]) -> dict[int, Any]:

@@ -16,7 +16,8 @@ from math import exp, fsum, log, sqrt
 
 from trivet.types import Ranking
 
-WORDS, MEANING = "lexical", "dense"
+WORDS, MEANING, WAYS = "lexical", "dense", "graph"
+LONG = 100  # hits: the depth that the weight of ways was chosen at
 TENTH = 9  # the tenth hit: where a list has stopped being about the answer
 
 #: What is known of a question, in the order of ``features``: its mean and deviation over the training topics, and what
@@ -46,7 +47,20 @@ def fixed(text: str, rankings: Sequence[Ranking], weights: Mapping[str, float]) 
 
 
 def by_query(text: str, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Mapping[str, float]:
-    """The profile's weights, shifted between words and meaning for this question."""
+    """The profile's weights, shifted between words and meaning for this question; a short list's way counts less."""
+    return _ways(rankings, _balance(text, rankings, weights))
+
+
+def _ways(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Mapping[str, float]:
+    """The best of a short list stands few deviations above the rest, and what a way adds would outdo the match that it
+    began at. So the weight of ways is whole where the others' lists are long, and falls with the log of the length."""
+    longest = max((len(ranking) for ranking in rankings if ranking.leg != WAYS), default=0)
+    if not weights.get(WAYS) or longest >= LONG:
+        return weights
+    return {**weights, WAYS: weights[WAYS] * log(max(1, longest)) / log(LONG)}
+
+
+def _balance(text: str, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Mapping[str, float]:
     found = {ranking.leg: ranking for ranking in rankings if len(ranking)}
     total = weights.get(WORDS, 0.0) + weights.get(MEANING, 0.0)
     if not {WORDS, MEANING} <= found.keys() or not weights[WORDS] or not weights[MEANING]:

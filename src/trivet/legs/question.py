@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from trivet.types import Ranking
+from trivet.types import Key, Ranking
 
 if TYPE_CHECKING:
     from trivet.types import Vector
@@ -25,6 +25,11 @@ class Question:
     vector: Vector | None = None
     match: str = "auto"
     gate: float | None = None
+    exact: tuple[str, ...] = ()  # names in the text that mean exactly themselves
+    lenient: bool = False  # a word that no document has may be a slip of the pen
+    expansion: int = 0  # words of the first hits that are added to the question's own
+    #: Where a seeded leg begins: the first wave's heads, each with its share of the whole.
+    seeds: tuple[tuple[Key, float], ...] = ()
 
 
 class Leg(Protocol):

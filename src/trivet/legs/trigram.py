@@ -16,7 +16,7 @@ from trivet.trigrams import PreparedQuery
 from trivet.types import Ranking
 
 THRESHOLD = 0.3  # seed 002's; pg_trgm's own default is 0.6
-LIKELIEST = 128  # passages scored at least; about 0.1 ms each
+LIKELIEST = 128  # passages scored at least; about 0.1 ms each, abstracts of 1,200 letters
 PER_WANTED = 8  # and this many for each document wanted
 MAX_CHARACTERS = 1_000  # of keywords: similarity of a whole page with a passage says nothing
 
@@ -35,6 +35,8 @@ class Trigram:
     name: str = "trigram"
 
     def rank(self, question: Question, depth: int) -> Ranking:
+        from trivet.stretches import similarities  # numpy: not at `import trivet`
+
         query = PreparedQuery(" ".join(self.keywords(question.text))[:MAX_CHARACTERS])
         if not query.trigrams:
             return Ranking(self.name, notes=("no keywords in the question",))
@@ -43,9 +45,10 @@ class Trigram:
         proposed = self.trigrams.find_trigrams(list(query.trigrams), asked, question.scope, question.version)
         notes = (f"scored the {asked} likeliest passages",) if len(proposed) == asked else ()
         texts = self.trigrams.passage_texts([pid for _, pid, _ in proposed])
+        scores = dict(zip(texts, similarities(query, list(texts.values())), strict=True))
         best: dict[int, Found] = {}
         for _, pid, did in proposed:
-            score = query.score(texts[pid]) if pid in texts else 0.0
+            score = scores.get(pid, 0.0)
             if score >= threshold and (did not in best or score > best[did][0]):
                 best[did] = (score, pid, did)
         found = sorted(best.values(), key=lambda hit: (-hit[0], hit[2]))[:depth]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 from trivet.rerank.folding import fold
 from trivet.types import Document
@@ -46,6 +47,14 @@ def same(one: Document, other: Document) -> bool:
     of its metadata) and valid at the same time."""
     bounds = (one.valid_from, one.valid_to) == (other.valid_from, other.valid_to)
     return bounds and same_scope(one, other) and _folded(one) == _folded(other)
+
+
+def copies(texts: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """Which ids say the same, of (id, text): groups of two or more, in the order they came."""
+    groups: dict[str, list[str]] = {}
+    for id, text in texts:
+        groups.setdefault(fold(text), []).append(id)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
 def _folded(document: Document) -> tuple[str, str]:

@@ -59,12 +59,12 @@ _BLANK = re.compile(r"(?i)[*x.•_-]+|.*(?:\$|\[redacted|your|example|changeme|p
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by ``[redacted: kind]``, and the kinds there were."""
-    found: dict[str, None] = {}
+    """The text with each secret replaced by ``[redacted: kind]``, and the kind of each."""
+    found: list[str] = []
 
     def replaced(kind: str, keep: int = 0) -> Callable[[re.Match[str]], str]:
         def put(match: re.Match[str]) -> str:
-            found[kind] = None
+            found.append(kind)
             return f"{match[keep] if keep else ''}[redacted: {kind}]"
 
         return put
@@ -77,7 +77,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
         secret = (any(mark.isdigit() for mark in value) and any(mark.isalpha() for mark in value)) and not _blank(value)
         if not secret or "://" in value:
             return match[0]
-        found[PASSWORD] = None
+        found.append(PASSWORD)
         return f"{match[1]}{match[2]}[redacted: {PASSWORD}]{match[4]}"
 
     text = _PEM.sub(replaced(PRIVATE_KEY), text)
@@ -91,6 +91,11 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(found)
 
 
+def counted(taken: Mapping[str, int]) -> str:
+    """For people: how many of what."""
+    return ", ".join(f"{count:,} × {kind}" for kind, count in sorted(taken.items()))
+
+
 def _blank(value: str) -> bool:
     return _BLANK.fullmatch(value) is not None
 
@@ -99,11 +104,11 @@ def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
     """The same for every text in JSON-like data; keys stay as they are."""
     if isinstance(value, str):
         return redact(value)
-    found: dict[str, None] = {}
+    found: list[str] = []
 
     def inner(item: Any) -> Any:
         clean, kinds = redact_values(item)
-        found.update(dict.fromkeys(kinds))
+        found.extend(kinds)
         return clean
 
     if isinstance(value, Mapping):

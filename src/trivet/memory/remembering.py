@@ -18,7 +18,7 @@ from trivet.types import Degraded, Document, Hit, Similar
 if TYPE_CHECKING:
     from trivet.models import Models
     from trivet.search import Search
-    from trivet.stores.sqlite.shelf import Shelf
+    from trivet.stores.contract import Shelf
 
 REINFORCED = 0.1  # of what its importance lacks to 1: it comes near, and never past
 ASKED = 2_000  # characters a near copy is looked for by

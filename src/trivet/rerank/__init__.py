@@ -10,26 +10,45 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from trivet.errors import InputError
+from trivet.rerank.avoid import Avoid
+from trivet.rerank.cap import Cap
 from trivet.rerank.composite import Composite
+from trivet.rerank.cross_encoder import CrossEncoder
 from trivet.rerank.dedup import Dedup
 from trivet.rerank.exact import Exact
 from trivet.rerank.importance import Importance
-from trivet.rerank.reranker import Option, Reranker, renumbered
+from trivet.rerank.learned import Learned
+from trivet.rerank.mmr import Mmr
+from trivet.rerank.recency import Recency
+from trivet.rerank.reranker import Option, Reranked, Reranker, Tools, renumbered
+from trivet.rerank.temporal import Temporal
 
 __all__ = [
     "RERANKERS",
+    "Avoid",
+    "Cap",
     "Composite",
+    "CrossEncoder",
     "Dedup",
     "Exact",
     "Importance",
+    "Learned",
+    "Mmr",
     "Option",
+    "Recency",
+    "Reranked",
     "Reranker",
+    "Temporal",
+    "Tools",
     "build",
     "describe",
     "renumbered",
 ]
 
-RERANKERS: dict[str, type[Reranker]] = {kind.name: kind for kind in (Exact, Importance, Composite, Dedup)}
+RERANKERS: dict[str, type[Reranker]] = {
+    kind.name: kind
+    for kind in (Exact, Importance, Composite, Dedup, Learned, CrossEncoder, Avoid, Temporal, Recency, Mmr, Cap)
+}
 
 
 def build(name: str, options: Mapping[str, object] | None = None) -> Reranker:

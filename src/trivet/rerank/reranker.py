@@ -1,20 +1,22 @@
 """What is a reranker, what may be set on it, and how does it leave its mark on a hit?
 
 Hits go in, hits come out: it may reorder, rescore and drop, never add. Every change of score is written down on the hit
-as an ``Adjustment``; ``relevance`` is evidence of a match and no prior changes it.
+as an ``Adjustment``; ``relevance`` is evidence of a match and no prior changes it. One that needs more than
+the hits, or can fail, implements ``apply`` beside ``rerank``: it is lent ``Tools`` and answers with ``Reranked``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isinf
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from trivet.errors import InputError
-from trivet.types import Adjustment, Hit, Query
+from trivet.types import Adjustment, Degraded, Hit, Query
 
 #: A hit, the score it should have, and why (no reason needed where the score stays).
 Verdict = tuple[Hit, float, str]
@@ -22,7 +24,7 @@ Verdict = tuple[Hit, float, str]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting of a reranker: a number in a range, a whole number, or one of a few words."""
+    """One setting of a reranker: a number in a range, a whole number, one of a few words, or a name."""
 
     default: float | int | str
     about: str
@@ -32,12 +34,16 @@ class Option:
 
     @property
     def allowed(self) -> str:
+        if isinstance(self.default, str) and not self.choices:
+            return "a name of 1 to 200 characters"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         kind = "a whole number" if isinstance(self.default, int) else "a number"
         return kind if isinf(self.low) else f"{kind} from {self.low:g} to {self.high:g}"
 
     def accepts(self, value: object) -> bool:
+        if isinstance(self.default, str) and not self.choices:
+            return isinstance(value, str) and 0 < len(value) <= 200
         if self.choices:
             return value in self.choices
         kind = int if isinstance(self.default, int) else int | float
@@ -50,11 +56,50 @@ def option(default: float | int | str, about: str, **limits: Any) -> Any:
     return field(default=default, metadata={"option": Option(default, about, **limits)})
 
 
+class Scoring(Protocol):
+    """A scorer as the engine lends it: with a memory, and in a thread that need not be waited for."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def batch(self) -> int:
+        """Passages that are best scored together."""
+
+    def known(self, query: str, passages: Sequence[str]) -> list[float | None]:
+        """The scores given before, at no cost; None where there is none."""
+
+    def open(self) -> Future[None]:
+        """Done when it can be asked: a model of one's own is opened once a process."""
+
+    def ask(self, query: str, passages: Sequence[str]) -> Future[list[float]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a reranker is lent beside the hits. Each may be missing, and what needs it then says so."""
+
+    scorer: Scoring | None = None
+    terms: Callable[[str], Sequence[str]] | None = None  # a passage's, as the index has them
+    order: Mapping[str, int] = field(default_factory=dict)  # document → the place at which it was added
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """The hits, what was left undone and why, and a note for the trace."""
+
+    hits: list[Hit]
+    degraded: tuple[Degraded, ...] = ()
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Reranker(ABC):
     """Hits in, hits out; the settings are the fields, checked however it is made."""
 
     name: ClassVar[str]
+    #: Hits it has to see, where the profile's pool is smaller: one that looks for what the legs do not know of.
+    sees: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         for key, allowed in self.options().items():
@@ -66,8 +111,21 @@ class Reranker(ABC):
     def options(cls) -> dict[str, Option]:
         return {known.name: known.metadata["option"] for known in fields(cls)}
 
+    def concerns(self, query: Query) -> bool:
+        """Has it anything to say to this question? If not, the page is made as if it were not there."""
+        return True
+
     @abstractmethod
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]: ...
+
+    def apply(self, hits: Sequence[Hit], query: Query, tools: Tools) -> Reranked:
+        """The same, as the search asks for it: with tools, and with room to say what went wrong."""
+        return Reranked(self.rerank(hits, query))
+
+
+def spread_of(hits: Sequence[Hit]) -> float:
+    """Best score less worst, 1 among equals: what a bonus is measured by, since every fusion has its own scale."""
+    return max(hit.score for hit in hits) - min(hit.score for hit in hits) or 1.0 if hits else 1.0
 
 
 def scaled(score: float, factor: float) -> float:

@@ -30,6 +30,7 @@ class Config:
     store: str = "memory.db"
     collection: str = "default"
     embedder: str = "builtin"
+    scorer: str = "none"
     host: str = "127.0.0.1"
     port: int = 8787
     workers: int = 1
@@ -41,10 +42,13 @@ class Config:
     max_filter_depth: int = 10
     max_waiting: int = 256
     max_imports: int = 2
+    max_chats: int = 16
+    body_seconds: float = 60.0
     request_seconds: float = 30.0
     drain_seconds: float = 20.0
     log_level: str = "info"
     log_format: str = "json"
+    evaluations: str = ""
     chat: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -64,6 +68,7 @@ HELP = {
     "store": "the store's file; made if it is new",
     "collection": "the one that routes without a collection in their path mean; made if it is new",
     "embedder": "the model of new collections: builtin, none, folder:PATH, http://HOST/v1#MODEL; never from a request",
+    "scorer": "asked by the reranker cross_encoder: none, folder:PATH, http://HOST/rerank; never from a request",
     "host": "the address to listen on; anything but this machine's own needs a key",
     "port": "the port to listen on; 0 picks a free one",
     "workers": "processes on the one store",
@@ -75,10 +80,13 @@ HELP = {
     "max_filter_depth": "levels of a nested filter (422)",
     "max_waiting": "requests that wait for a thread (429 beyond)",
     "max_imports": "imports at a time, in each process (429 beyond)",
-    "request_seconds": "what a request may take (504)",
+    "max_chats": "answers of the chat endpoint waited for at a time, in each process (429 beyond)",
+    "body_seconds": "what a body may take to arrive, and an import's next piece (408)",
+    "request_seconds": "what a request may take once its body is here (504)",
     "drain_seconds": "what requests in hand are given to end at shutdown",
     "log_level": "debug, info, warning or error",
     "log_format": "json (a line an event) or text",
+    "evaluations": "a folder of `trivet eval --save`, shown on the page; what is evaluated there is saved to it",
     "chat": "the [chat] table of the file; docs/CHAT.md has its fields and their variables",
 }
 
@@ -151,25 +159,28 @@ def _table(file: str | Path | None, environment: Mapping[str, str]) -> tuple[Map
 # --- one check per field ----------------------------------------------------------------------------------------------
 
 
-def _whole(low: int, high: int) -> Callable[[Any], int]:
+Check = tuple[Callable[[Any], Any], str]  # what makes a value of it (or raises), and what it should have been
+
+
+def _whole(low: int, high: int) -> Check:
     def check(value: Any) -> int:
         if isinstance(value, str):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"a whole number from {low:,} to {high:,}")
+            raise ValueError
         return value
 
-    return check
+    return check, f"a whole number from {low:,} to {high:,}"
 
 
-def _seconds(low: float, high: float) -> Callable[[Any], float]:
+def _seconds(low: float, high: float) -> Check:
     def check(value: Any) -> float:
         number = float(value)
         if isinstance(value, bool) or not low <= number <= high:
-            raise ValueError(f"seconds from {low:g} to {high:g}")
+            raise ValueError
         return number
 
-    return check
+    return check, f"seconds from {low:g} to {high:g}"
 
 
 def _truth(value: Any) -> bool:
@@ -179,7 +190,7 @@ def _truth(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("text")
+        raise ValueError
     return value
 
 
@@ -188,7 +199,7 @@ def _origins(value: Any) -> tuple[str, ...]:
     found = tuple(item.strip().rstrip("/") for item in items if item.strip())
     for item in found:
         if item != "*" and not item.startswith(("http://", "https://")):
-            raise ValueError("origins such as https://app.example.com")
+            raise ValueError
     return found
 
 
@@ -196,34 +207,38 @@ def _table_of(value: Any) -> dict[str, Any]:
     return dict(value.items())  # a text has none
 
 
-def _one_of(*known: str) -> Callable[[Any], str]:
+def _one_of(*known: str) -> Check:
     def check(value: Any) -> str:
         if value not in known:
-            raise ValueError(f"one of {', '.join(known)}")
+            raise ValueError
         return str(value)
 
-    return check
+    return check, f"one of {', '.join(known)}"
 
 
-_CHECKS: dict[str, tuple[Callable[[Any], Any], str]] = {
+_CHECKS: dict[str, Check] = {
     "store": (_text, "a path"),
     "collection": (_text, "a name"),
     "embedder": (_text, "an embedder such as builtin"),
+    "scorer": (_text, "a scorer such as folder:PATH"),
     "host": (_text, "an address such as 127.0.0.1"),
-    "port": (_whole(0, 65_535), "a whole number from 0 to 65,535"),
-    "workers": (_whole(1, 256), "a whole number from 1 to 256"),
-    "threads": (_whole(1, 1_000), "a whole number from 1 to 1,000"),
+    "port": _whole(0, 65_535),
+    "workers": _whole(1, 256),
+    "threads": _whole(1, 1_000),
     "require_key": (_truth, "true or false"),
     "cors_origins": (_origins, "origins such as https://app.example.com"),
-    "max_body_bytes": (_whole(1_000, 10**10), "a whole number from 1,000 up"),
-    "max_batch": (_whole(1, 1_000_000), "a whole number from 1 to 1,000,000"),
-    "max_filter_depth": (_whole(1, 20), "a whole number from 1 to 20"),
-    "max_waiting": (_whole(0, 1_000_000), "a whole number from 0 to 1,000,000"),
-    "max_imports": (_whole(0, 1_000), "a whole number from 0 to 1,000"),
-    "request_seconds": (_seconds(0.01, 86_400), "seconds from 0.01 to 86400"),
-    "drain_seconds": (_seconds(0, 86_400), "seconds from 0 to 86400"),
-    "log_level": (_one_of("debug", "info", "warning", "error"), "one of debug, info, warning, error"),
-    "log_format": (_one_of("json", "text"), "one of json, text"),
+    "max_body_bytes": _whole(1_000, 10**10),
+    "max_batch": _whole(1, 1_000_000),
+    "max_filter_depth": _whole(1, 20),
+    "max_waiting": _whole(0, 1_000_000),
+    "max_imports": _whole(0, 1_000),
+    "max_chats": _whole(0, 10_000),
+    "body_seconds": _seconds(0.01, 86_400),
+    "request_seconds": _seconds(0.01, 86_400),
+    "drain_seconds": _seconds(0, 86_400),
+    "log_level": _one_of("debug", "info", "warning", "error"),
+    "log_format": _one_of("json", "text"),
+    "evaluations": (str, "a folder"),
     "chat": (_table_of, "a table"),
 }
 

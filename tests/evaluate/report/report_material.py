@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from trivet.evaluate import Answer, Evaluation, Headroom, Run, Sweep
-from trivet.evaluate.findings import Cut, Findings
+from trivet.evaluate.findings import Bin, Cut, Findings
 from trivet.evaluate.report import Material
 from trivet.evaluate.sweeps import Point
 from trivet.profile import PROFILES, Profile
@@ -59,6 +59,7 @@ def findings(topics: int = 3, **changes: Any) -> Findings:
         p95_ms=4.0,
         embed_ms=5.0,
         cuts=cuts,
+        bins=(Bin(0.0, 30, 0.05, 0.1), Bin(0.4, 8, 0.45, 0.25), Bin(0.9, 2, 0.95, 1.0)),
     )
     return replace(told, **changes)
 

@@ -36,7 +36,7 @@ from trivet.errors import InputError, StoreError
 from trivet.evaluate import Evaluation, compare
 from trivet.evaluate.report import Material, render, write
 
-ALWAYS = ["glance", "quality", "strata", "thresholds", "legs", "speed", "tables", "provenance"]
+ALWAYS = ["glance", "quality", "strata", "reliability", "thresholds", "legs", "speed", "tables", "provenance"]
 ALPHAS = {"alpha": (0.0, 0.5, 1.0)}
 HOSTILE = "</script><script>alert(1)</script><b>bold</b> \"quoted\" 'single' &amp; \x00\u202e-->]]>"
 
@@ -70,8 +70,8 @@ def check(material: Material, words_are_ours: bool = True) -> Page:
 def test_every_section_where_there_is_material() -> None:
     page = check(whole())
     assert page.sections == [
-        *("glance", "quality", "tests", "topics", "moved", "strata", "settings", "headroom", "thresholds", "legs"),
-        *("speed", "tables", "provenance"),
+        *("glance", "quality", "tests", "topics", "moved", "strata", "settings", "headroom", "reliability"),
+        *("thresholds", "legs", "speed", "tables", "provenance"),
     ]
     assert "a note" in page.text
     assert page.text.count("Everything") == 2  # the title and the heading
@@ -96,7 +96,7 @@ def test_each_material_brings_its_sections(more: dict[str, Any], added: set[str]
 
 def test_one_evaluation_is_enough() -> None:
     assert check(alone(evaluation())).sections == ALWAYS
-    quiet = evaluation(findings=findings(cuts=(), p50_ms=0.0, p95_ms=0.0, right=0, only={}), strata=["all"])
+    quiet = evaluation(findings=findings(cuts=(), bins=(), p50_ms=0.0, p95_ms=0.0, right=0, only={}), strata=["all"])
     assert check(alone(quiet)).sections == ["glance", "quality", "tables", "provenance"]
     unscored = dataclasses.replace(quiet, scores={})
     assert check(alone(unscored)).sections == ["provenance"]
@@ -138,6 +138,9 @@ def _broken(where: str) -> Material:
     if where == "cut":
         cut = dataclasses.replace(findings().cuts[0], precision=nan)
         return alone(dataclasses.replace(item, findings=findings(cuts=(cut,))))
+    if where == "bin":
+        bin = dataclasses.replace(findings().bins[0], told=nan)
+        return alone(dataclasses.replace(item, findings=findings(bins=(bin,))))
     if where == "sweep":
         swept = sweep(ALPHAS)
         return alone(
@@ -156,6 +159,7 @@ def _broken(where: str) -> Material:
         ("score", "nDCG@10 of default on kitchen/test#aaaaaaaaaaaa, topic 'q1', is nan"),
         ("findings", "the findings of default on kitchen/test#aaaaaaaaaaaa: p95_ms is nan"),
         ("cut", "a cut of default on kitchen/test#aaaaaaaaaaaa: precision is nan"),
+        ("bin", "a bin of default on kitchen/test#aaaaaaaaaaaa: told is nan"),
         ("sweep", "the sweep over alpha on kitchen/test#aaaaaaaaaaaa: mean is nan"),
         ("headroom", "the headroom on kitchen/test#aaaaaaaaaaaa: oracle_mean is inf"),
         ("comparison", "dense against bm25 on kitchen/test#aaaaaaaaaaaa: high is nan"),

@@ -26,9 +26,11 @@ from report_material import (
 )
 
 from trivet.evaluate import Evaluation, Sweep, compare
+from trivet.evaluate.findings import Bin
 from trivet.evaluate.report import Material, render, scatter
 from trivet.evaluate.report.axes import base_value, current, is_base
 from trivet.evaluate.report.material import View
+from trivet.evaluate.report.reliability import wilson
 
 
 def part(material: Material, section: str) -> Page:
@@ -337,10 +339,52 @@ def test_a_curve_without_questions_is_left_out() -> None:
 
 
 def test_precision_ends_where_nothing_is_returned() -> None:
-    cuts = tuple(dataclasses.replace(cut, precision=0.5 if cut.threshold < 0.3 else 0.0) for cut in findings().cuts)
+    cuts = tuple(dataclasses.replace(cut, precision=0.5 if cut.threshold < 0.3 else None) for cut in findings().cuts)
     page = part(alone(evaluation(findings=findings(cuts=cuts))), "thresholds")
     (path,) = page.all("path", "curve s2")
     assert str(path["d"]).count(" ") == 15  # thresholds 0, 0.02, … 0.28
+    assert "from 0.32\nprecision –\n" in page.text
+    wrong = tuple(
+        dataclasses.replace(cut, precision=0.0) for cut in cuts
+    )  # what is returned is all wrong: that is told
+    page = part(alone(evaluation(findings=findings(cuts=wrong))), "thresholds")
+    assert str(page.all("path", "curve s2")[0]["d"]).count(" ") == 51
+
+
+def test_reliability_draws_what_was_told_and_what_was_right() -> None:
+    bins = (Bin(0.0, 90, 0.05, 0.1), Bin(0.8, 10, 0.85, 0.7))
+    page = part(alone(evaluation(findings=findings(bins=bins))), "reliability")
+    x, y = (lambda told: 44 + told * (380 - 44 - 14)), (lambda right: 322 - right * (322 - 12))
+    dots = shown(page, "circle", "dot s6", "cx", "cy")
+    assert dots == [pytest.approx((x(0.05), y(0.1)), abs=0.01), pytest.approx((x(0.85), y(0.7)), abs=0.01)]
+    ((first,), (second,)) = shown(page, "rect", "bar", "height")
+    assert first / second == pytest.approx(9, abs=0.02)
+    ((x1, y1, x2, y2),) = shown(page, "line", "base-line", "x1", "y1", "x2", "y2")
+    assert (x1, y1, x2, y2) == pytest.approx((x(0), y(0), x(1), y(1)))
+    assert (
+        "100 hits; relevance and the share judged right are 0.060 apart on average" in page.text
+    )  # .9 × .05 + .1 × .15
+    assert "70.0% of 10 hits right" in page.text
+    for low, dot, high in zip(
+        shown(page, "line", "span s6", "y1"), dots, shown(page, "line", "span s6", "y2"), strict=True
+    ):
+        assert low[0] > dot[1] > high[0]
+
+
+def test_reliability_is_of_the_default() -> None:
+    other = evaluation(RRF, findings=findings(bins=(Bin(0.5, 1, 0.55, 0.0),)))
+    page = part(alone(other, evaluation(DEFAULT)), "reliability")
+    assert len(page.all("figure", "panel")) == 1
+    assert "40 hits" in page.text
+    assert len(part(alone(*four(), *four(GARDEN)), "reliability").all("figure", "panel")) == 2
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "low", "high"), [(0.5, 10, 0.2366, 0.7634), (0.0, 10, 0.0, 0.2775), (1.0, 1, 0.2065, 1.0)]
+)
+def test_the_interval_of_a_share(share: float, count: int, low: float, high: float) -> None:
+    """Against values worked out by hand from Wilson's formula."""
+    assert wilson(share, count) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_shares_add_up_to_the_right_hits() -> None:

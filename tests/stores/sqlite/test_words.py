@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -191,6 +192,31 @@ def test_all_words_first_and_any_word_when_that_starves(opened: Open, tail_limit
     assert dids(found) >= {1, 2, 3}
 
 
+@pytest.mark.parametrize("tail_limit", [0, 10_000], ids=["disk", "memory"])
+def test_a_weight_is_worth_as_much_on_disk_as_in_memory(opened: Open, tail_limit: int) -> None:
+    index = opened(made_up(40), tail_limit)
+    one, other = VOCABULARY[0], VOCABULARY[5]
+    plain = {did: score for score, _, did in ask(index, one)}
+    both = {did: score for score, _, did in ask(index, f"{one} {other}")}
+    query = replace(ENGLISH.query(f"{one} {other}"), weights=((ENGLISH.query(one).terms[0], 3.0),))
+    found, ceiling, _ = index.bm25(query, "any", 1000, None)
+    for score, _, did in found:
+        assert score == pytest.approx(both[did] + 2.0 * plain.get(did, 0.0), rel=1e-5)
+    assert max(score for score, _, _ in found) < ceiling
+
+
+@pytest.mark.parametrize("tail_limit", [0, 10_000], ids=["disk", "memory"])
+def test_a_missing_word_gives_its_place_to_the_nearest(opened: Open, tail_limit: int) -> None:
+    passages = PassageList()
+    passages.add_all(["a lantern in the hall", "lanterns and lamps", "a kettle"])
+    index = opened(passages, tail_limit)
+    lenient = replace(ENGLISH.query("latnern hall"), lenient=True)
+    found, _, notes = index.bm25(lenient, "auto", 10, None)
+    assert [did for _, _, did in found] == [1, 2]
+    assert "did you mean 'lantern' for 'latnern'?" in notes
+    assert dids(ask(index, "latnern")) == set()
+
+
 def test_a_perfect_match_scores_below_the_ceiling(opened: Open) -> None:
     passages = made_up(100)
     for tail_limit in (0, 10_000):
@@ -202,9 +228,9 @@ def test_a_perfect_match_scores_below_the_ceiling(opened: Open) -> None:
 @pytest.mark.parametrize("tail_limit", [0, 10_000])
 def test_of_a_very_long_query_the_rarest_terms_are_asked(opened: Open, tail_limit: int) -> None:
     passages = PassageList()
-    passages.add_all([f"common unique{number}" for number in range(200)])
+    passages.add_all([f"common unique{number}" for number in range(2 * MAX_TERMS)])
     index = opened(passages, tail_limit)
-    asked = " ".join(["common", *(f"unique{number}" for number in range(100)), "nowhere"])
+    asked = " ".join(["common", *(f"unique{number}" for number in range(MAX_TERMS + 40)), "nowhere"])
     found, _, notes = index.bm25(ENGLISH.query(asked), "any", 1000, None)
     assert len(found) == MAX_TERMS
     assert notes == (f"the {MAX_TERMS} rarest of {len(ENGLISH.query(asked).terms)} terms", "any word")
@@ -213,9 +239,10 @@ def test_of_a_very_long_query_the_rarest_terms_are_asked(opened: Open, tail_limi
 @pytest.mark.parametrize("tail_limit", [0, 10_000])
 def test_a_quoted_word_of_a_very_long_query_must_occur_however_common(opened: Open, tail_limit: int) -> None:
     passages = PassageList()
-    passages.add_all([f"common unique{number}" for number in range(50)] + [f"unique{number}" for number in range(100)])
+    others = [f"unique{number}" for number in range(MAX_TERMS + 40)]
+    passages.add_all([f"common unique{number}" for number in range(50)] + others)
     index = opened(passages, tail_limit)
-    asked = " ".join(['"common"', *(f"unique{number}" for number in range(100))])
+    asked = " ".join(['"common"', *others])
     assert dids(ask(index, asked)) == set(range(1, 51))
     assert dids(ask(index, asked.replace("common", "absent"))) == set()
 

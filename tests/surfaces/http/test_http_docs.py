@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import re
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -14,26 +17,23 @@ from trivet.surfaces.http import problems
 from trivet.surfaces.http.app import create
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/HTTP.md").read_text()
+PAGE, CHAT = ((ROOT / "docs" / name).read_text() for name in ("HTTP.md", "CHAT.md"))
 SCHEMA = create(Config()).openapi()
 OPERATIONS = [
-    (method.upper(), path, operation)
-    for path, item in SCHEMA["paths"].items()
-    for method, operation in item.items()
-    if "conversations" not in operation["tags"]  # docs/CHAT.md, and its own test
+    (method.upper(), path, operation) for path, item in SCHEMA["paths"].items() for method, operation in item.items()
 ]
 
 
 @pytest.mark.parametrize(("method", "path"), [(method, path) for method, path, _ in OPERATIONS])
-def test_every_route_is_on_the_page(method: str, path: str) -> None:
-    assert f"| `{method} {path}` |" in PAGE
+def test_every_route_is_on_its_page(method: str, path: str) -> None:
+    assert f"| `{method} {path}` |" in PAGE or f"`{method} {path}" in CHAT
 
 
 def test_no_route_on_the_page_is_made_up() -> None:
     listed = PAGE.count("\n| `GET /") + sum(
         PAGE.count(f"\n| `{method} /") for method in ("POST", "PUT", "PATCH", "DELETE")
     )
-    assert listed == len(OPERATIONS)
+    assert listed == sum("conversations" not in operation["tags"] for _, _, operation in OPERATIONS)
 
 
 @pytest.mark.parametrize("item", fields(Config), ids=lambda item: item.name)
@@ -77,6 +77,8 @@ def test_the_examples_are_accepted(client: Any) -> None:
     home = "/v1/collections/default"
     for text in ("door-8", "door-7"):
         client.put(f"{home}/documents/{text}", json={"text": text, "meta": {"building": "north", "floor": 1}})
+    for number in range(5):  # enough judged questions to begin a job
+        client.post(f"{home}/feedback", json={"query": f"door number {number}", "id": "door-7"})
     for method, path, operation in OPERATIONS:
         content = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if content is None or path.endswith("/revert"):
@@ -96,3 +98,19 @@ def test_the_deployed_configuration_is_one() -> None:
     assert found.workers == tomllib.loads(text)["workers"]
     for name in ("trivet.service", "Containerfile"):
         assert "Not run" in (ROOT / "deploy" / name).read_text()
+
+
+def test_the_load_on_the_page_is_that_of_the_result_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    service = importlib.import_module("service")
+    (name,) = re.findall(r"load:start (\S+) -->", PAGE)
+    found = json.loads((ROOT / "benchmarks/results" / name).read_text())
+    assert service.block(found, name) in PAGE
+
+
+def test_a_wrong_method_and_a_slow_body_are_in_the_description() -> None:
+    for method, path, operation in OPERATIONS:
+        assert "405" in operation["responses"], (method, path)
+        body = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in body:  # an import that falls silent is told in its last line: it has begun to answer
+            assert "408" in operation["responses"], (method, path)

@@ -237,3 +237,81 @@ def test_a_collection_dropped_and_made_elsewhere_is_found_again(service: Any) ->
     one.put("/v1/collections/tickets")
     one.put("/v1/collections/tickets/documents/a", json={"text": "new"})
     assert two.get("/v1/collections/tickets/documents/a").json()["text"] == "new"
+
+
+# --- remembering ------------------------------------------------------------------------------------------------------
+
+REMEMBER = f"{HOME}/remember"
+SECRET = "AKIA" + "Q2W3E4R5T6Y7U2I3"
+
+
+def test_what_is_told_again_is_reinforced(client: TestClient) -> None:
+    first = client.post(REMEMBER, json={"text": "The side door sticks.", "meta": {"floor": 1}})
+    assert (first.status_code, first.json()["stored"]) == (201, True)
+    again = client.post(REMEMBER, json={"text": "the side  door STICKS.", "meta": {"floor": 1}})
+    assert again.status_code == 200
+    assert again.json() == {**first.json(), "stored": False, "reinforced": True}
+    assert client.get(f"{DOCUMENTS}/{first.json()['id']}").json()["accesses"] == 1
+
+
+def test_what_says_nearly_the_same_is_told_with_a_suggestion(client: TestClient) -> None:
+    client.post(REMEMBER, json={"id": "a", "text": "The side door sticks in wet weather.", "meta": {"site": "north"}})
+    near = {"text": "The side door sticks in dry weather.", "meta": {"site": "north"}}
+    (alike,) = client.post(REMEMBER, json=near).json()["similar"]
+    assert (alike["id"], alike["suggestion"]) == ("a", "supersede")
+    elsewhere = {"text": "The side door sticks in cold weather.", "meta": {"site": "south"}}
+    assert client.post(REMEMBER, json={**elsewhere, "where": {"site": "south"}}).json()["similar"] == []
+    assert client.post(REMEMBER, json={"text": "x", "where": {"site": {"near": 1}}}).status_code == 422
+    deep: Any = {"site": "north"}
+    for _ in range(12):
+        deep = {"$not": deep}
+    assert client.post(REMEMBER, json={"text": "x", "where": deep}).status_code == 422
+
+
+def test_an_id_is_replaced_or_only_new(client: TestClient) -> None:
+    told = {"id": "a", "text": "One."}
+    assert client.post(REMEMBER, json=told).status_code == 201
+    taken = client.post(REMEMBER, json={"id": "a", "text": "Two.", "only_new": True})
+    assert (taken.status_code, taken.json()["type"].rsplit("/", 1)[1]) == (409, "conflict")
+    assert client.get(f"{DOCUMENTS}/a").json()["text"] == "One."
+    assert client.post(REMEMBER, json={**told, "only_new": True}).status_code == 200, "the same again is no conflict"
+    assert client.post(REMEMBER, json={"id": "a", "text": "Two."}).status_code == 201
+    assert client.get(f"{DOCUMENTS}/a").json()["text"] == "Two."
+
+
+def test_secrets_are_taken_out_where_that_is_asked_for(client: TestClient) -> None:
+    told = client.post(REMEMBER, json={"text": f"{SECRET} opens it", "redact": True}).json()
+    assert told["redacted"] == ["api key"]
+    added = client.post(DOCUMENTS, params={"redact": True}, json={"text": f"{SECRET}, {SECRET}"}).json()
+    assert added["redacted"] == {"api key": 2}
+    put = client.put(f"{DOCUMENTS}/p", params={"redact": True}, json={"text": "x", "title": SECRET}).json()
+    assert put["redacted"] == {"api key": 1}
+    line = json.dumps({"text": f"line {SECRET}"}).encode()
+    last = json.loads(client.post(f"{HOME}/import", params={"redact": "true"}, content=line).text.splitlines()[-1])
+    assert last["redacted"] == {"api key": 1}
+    assert SECRET not in client.get(f"{HOME}/export").text
+    assert "redacted" not in json.loads(client.post(f"{HOME}/import", content=b"").text)
+
+
+def markdown(client: TestClient, text: str | bytes, **params: Any) -> dict[str, Any]:
+    headers = {"Content-Type": "text/markdown; charset=utf-8"}
+    body = text.encode() if isinstance(text, str) else text
+    lines = client.post(f"{HOME}/import", params=params, content=body, headers=headers).text.splitlines()
+    found: dict[str, Any] = json.loads(lines[-1])
+    return found
+
+
+def test_a_markdown_text_with_its_front_matter(client: TestClient) -> None:
+    client.put(f"{DOCUMENTS}/hatch", json={"text": "The hatch."})
+    text = "---\ntitle: Tür\ntags: [north]\nkind: decision\n---\nSee [[hatch]], [[nowhere]].\r\n"
+    assert markdown(client, text, id="door.md")["added"] == 1
+    found = client.get(f"{DOCUMENTS}/door.md").json()
+    assert (found["title"], found["kind"], found["meta"]) == ("Tür", "decision", {"tags": ["north"]})
+    assert found["text"] == "See [[hatch]], [[nowhere]].\r\n"
+    assert [link["target"] for link in found["links"]] == ["hatch"]
+    assert markdown(client, "---\nid: own\n---\nx", id="door.md")["added"] == 1
+    assert client.get(f"{DOCUMENTS}/own").status_code == 200
+    broken = markdown(client, "---\na: 1\nb: c: d\n---\nx", id="y")
+    assert (broken["broken"], broken["problems"][0]["line"]) == (1, "body line 3")
+    assert markdown(client, "---\nlinks: 3\n---\nx")["problems"][0]["reason"].startswith("links: 3")
+    assert "UTF-8" in markdown(client, b"caf\xe9")["error"]

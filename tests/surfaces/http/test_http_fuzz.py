@@ -1,6 +1,7 @@
 """Does any request make the service fail, or answer what its description does not say?
 
 schemathesis makes requests from the OpenAPI description, right and wrong ones. ``TRIVET_FUZZ`` asks for more of them.
+Conversations are asked too, with a real chat endpoint on this machine behind them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 import trivet
+from chat.completions import serving
+from trivet.chat import Chat
 from trivet.surfaces.config import Config
 from trivet.surfaces.http.app import create
 
@@ -38,8 +41,9 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+SESSION = "5f0c1d2e3a4b5c6d"  # as the description's example names it
 SEEN: Counter[int] = Counter()
-OURS = "collections|documents|search|settings|feedback|links|moving|operation|seeds"
+OURS = "collections|documents|search|settings|feedback|links|moving|operation|seeds|conversations"
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -57,11 +61,21 @@ schema = schema.include(tag_regex=OURS)
 
 @pytest.fixture(scope="module", autouse=True)
 def store() -> Iterator[None]:
+    with serving() as endpoint, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRIVET_CHAT_URL", endpoint.url)
+        patch.setenv("TRIVET_CHAT_MODEL", "echo")
+        yield from asked()
+        assert endpoint.log or not SEEN, "the model was never asked"
+
+
+def asked() -> Iterator[None]:
     PLACE.mkdir()
     with trivet.open(PLACE / "memory.db", embedder="hashing") as engine:
         engine.add(
             [{"id": "door-7", "text": "The side door sticks.", "meta": {"floor": 1}}, {"id": "0", "text": "zero"}]
         )
+        chat = Chat(engine)
+        chat.add(chat.session(chat.project("heron"), id=SESSION), "Why does the door stick?", "Rain.")
     yield
     asgi.shutdown_lifespans()
     assert 403 not in SEEN, "refused at the door: nothing behind it was asked"
@@ -82,5 +96,7 @@ def test_no_failure_and_nothing_undocumented(case: Any) -> None:
     if "collection" in (case.path_parameters or {}) and case.operation.label.count("/") > 3:
         case.path_parameters["collection"] = "default"  # a made-up one is a 404 and nothing more
     if "id" in (case.path_parameters or {}) and chance.random() < 0.6:
-        case.path_parameters["id"] = "door-7"
+        case.path_parameters["id"] = SESSION if case.operation.path.startswith("/sessions") else "door-7"
+    if (case.operation.method, case.operation.path) == ("delete", "/sessions/{id}"):
+        case.path_parameters["id"] = f"not-{SESSION}"  # the others go on asking it
     SEEN[case.call_and_validate(base_url="http://127.0.0.1", checks=CHECKS).status_code] += 1

@@ -91,6 +91,44 @@ def test_a_client_that_never_ends_does_not_keep_the_server_up(server: Callable[.
         assert time.monotonic() - started < 15
 
 
+@pytest.mark.parametrize("length", ["Content-Length: 1000", "Transfer-Encoding: chunked"])
+def test_a_body_that_trickles_in_is_given_up(server: Callable[..., Any], length: str) -> None:
+    one = server("--body-seconds", "0.6")
+    host, port = one.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as slow:
+        head = f"POST {HOME}/search HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
+        slow.sendall(head.encode())
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(30):  # it never stops coming, and never gets there
+                slow.sendall(b" " if "1000" in length else b"1\r\n \r\n")
+                time.sleep(0.1)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while data := slow.recv(65536):
+                answer += data
+    assert answer.startswith(b"HTTP/1.1 408"), answer
+    assert b"connection: close" in answer.lower()
+    assert b"problems/too-slow" in answer
+
+
+def test_an_import_may_take_its_time_but_not_fall_silent(server: Callable[..., Any]) -> None:
+    one = server("--body-seconds", "0.6")
+
+    def lines(silence: float) -> Any:
+        for number in range(5):
+            yield json.dumps({"id": str(number), "text": f"note {number}"}).encode() + b"\n"
+            time.sleep(0.2)
+        time.sleep(silence)
+
+    done = httpx.post(f"{one.url}{HOME}/import", content=lines(0), timeout=30)
+    assert json.loads(done.text.splitlines()[-1])["done"] is True, "longer in all, but it went on"
+    done = httpx.post(f"{one.url}{HOME}/import", content=lines(3), timeout=30)
+    last = json.loads(done.text.splitlines()[-1])
+    assert last["done"] is False
+    assert "not here after 0.6 s" in last["error"]
+    assert httpx.get(f"{one.url}{HOME}/documents/4").status_code == 200, "what came before is kept"
+
+
 def test_a_model_that_cannot_be_loaded_ends_the_command(process: Callable[..., Any]) -> None:
     ended = process("serve", "--embedder", "folder:nowhere", "--port", "0", "--workers", "2")
     assert ended.code in (1, 2)

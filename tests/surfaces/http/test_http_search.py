@@ -62,7 +62,7 @@ def test_exclude_profile_and_explain(trees: TestClient) -> None:
     )
     why = trees.post(f"{HOME}/explain", json={"query": "oak", "id": "elm"}).json()
     assert why["id"] == "elm"
-    assert {verdict["leg"] for verdict in why["verdicts"]} == {"lexical", "dense"}
+    assert {verdict["leg"] for verdict in why["verdicts"]} == {"lexical", "dense", "graph"}
     assert trees.post(f"{HOME}/explain", json={"query": "oak", "id": "zz"}).status_code == 404
 
 
@@ -106,6 +106,7 @@ def test_settings_change_are_written_down_and_taken_back(client: TestClient) -> 
     assert back.json()["k"] == 3
     assert client.get(f"{HOME}/settings").json()["identity"] == first.json()["identity"]
     assert client.post(f"{HOME}/settings/revert", json={"to": 99}).status_code in (404, 422)
+    assert client.post(f"{HOME}/settings/revert", json={"to": 10**30}).status_code == 422
 
 
 def test_settings_out_of_range_change_nothing(client: TestClient) -> None:

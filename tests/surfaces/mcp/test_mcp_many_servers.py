@@ -20,6 +20,7 @@ SERVERS, NOTES = 6, 20
 
 def test_six_servers_on_one_store_lose_nothing(stdio: Callable[..., Any], store: Path) -> None:
     problems: list[str] = []
+    firsts: list[bool] = []
     ready = 0
 
     async def agent(number: int, started: anyio.Event) -> None:
@@ -29,6 +30,8 @@ def test_six_servers_on_one_store_lose_nothing(stdio: Callable[..., Any], store:
             if ready == SERVERS:
                 started.set()
             await started.wait()
+            first = await client.call_tool("remember", {"text": f"Agent {number} was first.", "id": "first"})
+            firsts.append(not first.is_error)
 
             async def note(turn: int) -> None:
                 text = f"Agent {number} wrote down observation {turn} about pump {number * NOTES + turn}."
@@ -55,11 +58,12 @@ def test_six_servers_on_one_store_lose_nothing(stdio: Callable[..., Any], store:
 
     anyio.run(main)
     assert problems == []
+    assert firsts.count(True) == 1, "an id that all want at once is one's"
     with trivet.open(store) as memory:
         found = {document.id: document.text for document in memory.documents()}
         for number in range(SERVERS):
             for turn in range(NOTES):
                 assert f"observation {turn} about" in found[f"{number}-{turn}"]
-        assert len(found) == SERVERS * NOTES + 1, "the shared fact is stored once"
+        assert len(found) == SERVERS * NOTES + 2, "the shared fact is stored once"
         assert memory.verify().ok
         assert memory.search("observation 7 pump 67", k=1)[0].id == "3-7"

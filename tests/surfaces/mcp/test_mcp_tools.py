@@ -144,6 +144,16 @@ def test_remember_does_not_overwrite(talk: Callable[..., Any], call: Callable[..
     assert "exists" in bad(call, "remember", text="Two.", id="n")
     document = engine.get("n")
     assert document is not None and document.text == "One."
+    again = good(talk, call, "remember", text="one.", id="n")
+    assert (again["stored"], again["reinforced"]) == (False, True), "a call that is made again is no conflict"
+
+
+def test_near_duplicates_are_looked_for_where_it_says(talk: Callable[..., Any], call: Callable[..., Any]) -> None:
+    good(talk, call, "remember", text="The pump in hall two hums at night.", meta={"project": "heron"})
+    told = {"text": "The pump in hall two hums at noon.", "meta": {"project": "egret"}}
+    assert good(talk, call, "remember", **told, where={"project": "egret"})["similar"] == []
+    told["text"] = "The pump in hall two hums at dawn."
+    assert good(talk, call, "remember", **told)["similar"]
 
 
 def test_a_link_given_with_it_retires_the_old_memory(talk: Callable[..., Any], call: Callable[..., Any]) -> None:

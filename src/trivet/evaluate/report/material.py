@@ -226,6 +226,8 @@ def _numbers(material: Material) -> Iterator[tuple[str, Any]]:
         yield from _of(item.findings, f"the findings of {who}:")
         for cut in item.findings.cuts:
             yield from _of(cut, f"a cut of {who}:")
+        for bin in item.findings.bins:
+            yield from _of(bin, f"a bin of {who}:")
     for comparison in material.comparisons:
         for pair in (*comparison.overall, *(pair for pairs in comparison.strata.values() for pair in pairs)):
             yield from _of(pair, f"{pair.challenger} against {pair.baseline} on {comparison.dataset}:")

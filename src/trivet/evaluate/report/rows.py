@@ -70,7 +70,7 @@ class Rows:
 def dot(entry: Entry, x: float, y: float, tip: str) -> Html:
     """A leg is a square, the default a larger dot: told apart without their colours, too."""
     shape: Callable[..., Html] = svg.circle
-    if entry.colour in ("lexical", "trigram", "dense"):
+    if entry.colour in ("lexical", "trigram", "dense", "graph"):
         shape = svg.square
     elif entry.colour == "elsewhere":
         shape = svg.diamond

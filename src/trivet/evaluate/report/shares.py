@@ -10,7 +10,7 @@ from trivet.evaluate.report.material import FUSED, Group, View, kind
 from trivet.evaluate.report.rows import Entry, Rows
 from trivet.profile import LEGS
 
-_WORDS = {"lexical": "words alone", "trigram": "trigrams alone", "dense": "meaning alone"}
+_WORDS = {"lexical": "words alone", "trigram": "trigrams alone", "dense": "meaning alone", "graph": "connections alone"}
 _BAR = 13.0
 
 

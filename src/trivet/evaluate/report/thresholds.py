@@ -87,11 +87,8 @@ def _picture(view: View, item: Evaluation) -> Html:
 
 
 def _points(item: Evaluation, name: str) -> list[tuple[float, float]]:
-    """A curve; that of precision ends where nothing right is returned any more, and there is no precision to tell."""
+    """A curve; that of precision ends where nothing is returned any more, and there is no precision to tell."""
     found = [(cut.threshold, getattr(cut, name)) for cut in item.findings.cuts]
-    if name == "precision":
-        last = max((place for place, (_, value) in enumerate(found) if value), default=-1)
-        found = found[: last + 1]
     kept = [(at, float(value)) for at, value in found if value is not None]
     return kept if len(kept) > 1 else []
 

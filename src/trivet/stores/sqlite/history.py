@@ -7,23 +7,12 @@ here works inside a transaction the caller holds.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from trivet.errors import StoreError
+from trivet.stores.contract import Change
 
 KEPT = 1_000  # changes of a collection; what is older goes
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One change, its profiles as they are stored."""
-
-    number: int
-    at: datetime
-    by: str
-    settings: str
-    previous: str
 
 
 def record(connection: sqlite3.Connection, cid: int, by: str, settings: str, previous: str, at: float) -> None:
@@ -35,21 +24,21 @@ def record(connection: sqlite3.Connection, cid: int, by: str, settings: str, pre
     connection.execute("DELETE FROM settings_history WHERE cid = ? AND number <= ?", (cid, number - KEPT))
 
 
-def read(connection: sqlite3.Connection, cid: int, limit: int) -> list[Row]:
+def read(connection: sqlite3.Connection, cid: int, limit: int) -> list[Change]:
     """The latest first."""
     sql = "SELECT number, at, who, settings, previous FROM settings_history WHERE cid = ? ORDER BY number DESC LIMIT ?"
     return [_row(*found) for found in connection.execute(sql, (cid, limit))]
 
 
-def find(connection: sqlite3.Connection, cid: int, number: int) -> Row | None:
+def find(connection: sqlite3.Connection, cid: int, number: int) -> Change | None:
     sql = "SELECT number, at, who, settings, previous FROM settings_history WHERE cid = ? AND number = ?"
     found = connection.execute(sql, (cid, number)).fetchone()
     return _row(*found) if found else None
 
 
-def _row(number: int, at: float, by: str, settings: str, previous: str) -> Row:
+def _row(number: int, at: float, by: str, settings: str, previous: str) -> Change:
     try:
-        return Row(number, datetime.fromtimestamp(at, UTC), by, settings, previous)
+        return Change(number, datetime.fromtimestamp(at, UTC), by, settings, previous)
     except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
         told = f"the history of the settings is damaged ({error})"
         raise StoreError(f"store: {told}; run `trivet doctor`, then restore a backup or an export") from error

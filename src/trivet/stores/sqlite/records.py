@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from trivet.concepts import triples_of
 from trivet.errors import StoreError
 from trivet.filters import flatten
+from trivet.stores.contract import Prepared, Written
 from trivet.stores.sqlite import access
-from trivet.types import SUPERSEDES, Document, Link, Passage
+from trivet.types import SUPERSEDES, Document, Link
 
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
 #: Document, in order
@@ -24,34 +25,6 @@ COLUMNS = (
     "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, "
     "coalesce((SELECT count FROM access WHERE access.did = documents.did), 0)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A checked document, cut and hashed, ready to be written."""
-
-    document: Document
-    hash: bytes
-    passages: tuple[tuple[int, int, int, bytes], ...]  # ordinal, start, stop, hash
-    meta: str
-    links: tuple[Link, ...] | None = None  # None: not said, those that are there stay
-    vector: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    added: int
-    updated: int
-    unchanged: int
-    pids: tuple[int, ...] = ()  # new passages
-
-    def __add__(self, other: Written) -> Written:
-        return Written(
-            self.added + other.added,
-            self.updated + other.updated,
-            self.unchanged + other.unchanged,
-            self.pids + other.pids,
-        )
 
 
 def take(connection: sqlite3.Connection, counter: str, amount: int) -> int:
@@ -102,7 +75,10 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
         if old["meta"] != item.meta:
             _remove_fields(connection, cid, did, json.loads(old["meta"]))
             _add_fields(connection, cid, [(did, item)])
-        if old["hash"] != item.hash or item.vector is not None:
+        told = '"triples"' in old["meta"] or '"triples"' in item.meta
+        # what a document tells of is read with its passages, and a projection hears of new passages only
+        retold = told and triples_of(json.loads(old["meta"])) != triples_of(item.document.meta)
+        if old["hash"] != item.hash or item.vector is not None or retold:
             embedded[did] = _embedded(connection, cid, did) if item.vector is None else {}
             _remove_passages(connection, cid, [did])
             moved.append((did, item))
@@ -331,13 +307,6 @@ def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int
         for pid, did, ordinal, start, stop in connection.execute(sql, chunk):
             found[pid] = (did, ordinal, start, stop)
     return found
-
-
-def passage_of(document: Document, span: tuple[int, int, int, int] | None) -> Passage:
-    if span is None:  # its document was rewritten between ranking and fetching
-        return Passage(0, 0, len(document.text), document.text)
-    _, ordinal, start, stop = span
-    return Passage(ordinal, start, stop, document.text[start:stop])
 
 
 def _time(value: float | None) -> datetime | None:

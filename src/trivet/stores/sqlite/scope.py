@@ -6,6 +6,7 @@ numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ class Scope:
 
     def __contains__(self, did: int) -> bool:
         return did < len(self.mask) and bool(self.mask[did])
+
+    def expect(self, dids: Iterable[int]) -> None:
+        """A mask knows them all."""
 
     def dids(self) -> list[int]:
         return [int(did) for did in np.flatnonzero(self.mask)]

@@ -17,15 +17,22 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from filelock import FileLock, Timeout
+
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
+from trivet.concepts import Triple, triples_of
+from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError, TrivetError
 from trivet.filters import BUILT_IN_FIELDS, And, Filter, Not, fields_of, split_field
-from trivet.stores.sqlite import access, chains, feedback, history, records
+from trivet.stores.contract import Change, Model, Prepared, State, Written
+from trivet.stores.sqlite import access, chains, facets, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
-from trivet.types import Document, Feedback, Link, Succession
+from trivet.types import Document, Facet, Feedback, Link, Period, Succession
 
 if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
+    from trivet.graph.block import Graph
+    from trivet.graph.walk import Tie
+    from trivet.stores.sqlite.graph import GraphIndex
     from trivet.stores.sqlite.meaning import VectorIndex
     from trivet.stores.sqlite.scope import Scope
     from trivet.stores.sqlite.store import SqliteStore
@@ -33,32 +40,8 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.words import Progress, TermIndex
     from trivet.types import Vector
 
+MANY_BEHIND = 5_000  # passages the graph has not read: some seconds
 SCOPES_KEPT = 64  # filters whose mask is remembered until the next write
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    mid: int
-    id: str
-    spec: str
-    dim: int
-    vectors: int
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a search reads first, in one look-up: is there news, what are the settings, which model answers?"""
-
-    version: int
-    settings: str
-    documents: int
-    passages: int
-    model: Model | None
-
-    @property
-    def pending(self) -> int:
-        """Passages the model has not embedded yet."""
-        return self.passages - self.model.vectors if self.model else 0
 
 
 class Shelf:
@@ -71,10 +54,12 @@ class Shelf:
         self._database = store.database
         self._folder = store.index_folder / f"c{cid}"
         self._lock = threading.Lock()
-        self._compacting = threading.Event()
+        self._compacting, self._settling, self._reading = (threading.Event() for _ in range(3))
         self._looked = False
         self._words: TermIndex | None = None
         self._trigrams: TermIndex | None = None
+        self._graph: GraphIndex | None = None
+        self._linked = (-1, False)  # at which version: is there a link that a walk may take?
         self._meanings: dict[int, VectorIndex] = {}
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
@@ -124,12 +109,12 @@ class Shelf:
             raise NotFoundError(f"collection: {self.name!r} was dropped")
         return str(row[0])
 
-    def settings_history(self, limit: int) -> list[history.Row]:
+    def settings_history(self, limit: int) -> list[Change]:
         self.state()  # refuses a collection that was dropped
         with self._database.explained():
             return history.read(self._database.read(), self.cid, limit)
 
-    def settings_change(self, number: int) -> history.Row | None:
+    def settings_change(self, number: int) -> Change | None:
         with self._database.explained():
             return history.find(self._database.read(), self.cid, number)
 
@@ -149,6 +134,10 @@ class Shelf:
             if answers:
                 connection.execute("UPDATE collections SET mid = ? WHERE cid = ?", (row[0], self.cid))
         return Model(*row)
+
+    def model_id(self, mid: int) -> str:
+        rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
+        return str(rows[0][0]) if rows else ""
 
     def forget_other_models(self, mid: int) -> None:
         """Delete the vectors of every model but this one."""
@@ -175,24 +164,26 @@ class Shelf:
             self.words()
         if (self._folder / "trigrams").exists():
             self.trigrams()
+        if (self._folder / "graph").exists():
+            self.concepts()
         model = self.state().model
         if model is not None and (self._folder / f"meaning-{model.mid}").exists():
             self.meaning(model)
 
-    def write(self, batch: Sequence[records.Prepared], mid: int | None) -> records.Written:
+    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
         self._look_at_projections()
         with self.changing() as connection:
             return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
 
     def remember(
         self,
-        item: records.Prepared,
+        item: Prepared,
         mid: int | None,
         same: Callable[[Document], bool],
         likely: Sequence[int],
         named: bool,
         importance: Callable[[float], float],
-    ) -> tuple[str, records.Written | None]:
+    ) -> tuple[str, Written | None]:
         """Store it, unless a document that is ``same`` is there: that one is reinforced. In one transaction, so that
         two processes that are told the same at once store it once. (id, what was written or None)
 
@@ -214,9 +205,7 @@ class Shelf:
             records.add_links(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
             return twin.id, None
 
-    def amend(
-        self, identifier: str, mid: int | None, change: Callable[[Document], records.Prepared]
-    ) -> records.Written:
+    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
         self._look_at_projections()
         with self.changing() as connection:
@@ -324,6 +313,32 @@ class Shelf:
             condition = f" AND did IN ({sql})"
         sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT ?"
         return [(row[0], records.document_of(row)) for row in self._all(sql, (self.cid, after, *values, limit))]
+
+    def _within(self, where: Filter | None) -> facets.Condition:
+        if where is None:
+            return "", ()
+        sql, values = compile_filter(where, self.cid)
+        return f" AND did IN ({sql})", values
+
+    def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
+        """The kinds first, then every field of the metadata, ``most`` of them."""
+        within = self._within(where)
+        with self._database.explained():
+            connection = self._database.read()
+            found = [facets.kinds(connection, self.cid, within, values)]
+            return found + [facets.facet(connection, self.cid, key, within, values) for key in self.fields()[:most]]
+
+    def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
+        with self._database.explained():
+            return facets.timeline(self._database.read(), self.cid, column, step, self._within(where))
+
+    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
+        with self._database.explained():
+            return facets.superseded(self._database.read(), self.cid, ids, limit)
+
+    def texts(self, limit: int) -> list[tuple[str, str]]:
+        with self._database.explained():
+            return facets.texts(self._database.read(), self.cid, limit)
 
     def count(self, table: str) -> int:
         return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = ?", (self.cid,))[0][0])
@@ -532,10 +547,16 @@ class Shelf:
 
     def is_current(self, leg: str, state: State) -> bool:
         """Would this leg only have to look, with nothing to read or to write first?"""
-        index: TermIndex | VectorIndex | None = self._words if leg == "lexical" else self._trigrams
+        index: TermIndex | VectorIndex | GraphIndex | None = self._words if leg == "lexical" else self._trigrams
+        if leg == "graph":
+            index = self._graph
         if leg == "dense":
             index = self._meanings.get(state.model.mid) if state.model is not None else None
         return index is not None and index.is_current(state.version)
+
+    @property
+    def spelling(self) -> Shelf:
+        return self
 
     def find_trigrams(self, terms: Sequence[str], depth: int, scope: Scope | None, version: int) -> list[Found]:
         index = self.trigrams()
@@ -556,6 +577,61 @@ class Shelf:
                 index.compact()
         finally:
             self._compacting.clear()
+
+    def graph(self, version: int) -> Graph:
+        """Who names what. Much that is new is read in the background: a search does not wait minutes for a leg."""
+        index = self.concepts()
+        if not index.is_current(version) and (self._reading.is_set() or index.behind > MANY_BEHIND):
+            self.read_connections()
+            raise StoreError(f"its connections are being read ({index.behind:,} passages to go); it answers after that")
+        found = index.graph(version)
+        if index.wants_settling and not self._settling.is_set():
+            self._settling.set()
+            self.store.start(self._settle, index)
+        return found
+
+    def read_connections(self) -> None:
+        """Bring the graph up to date in the background."""
+        if not self._reading.is_set():
+            self._reading.set()
+            self.store.start(self._read_connections)
+
+    def _read_connections(self) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                self._connect()
+        finally:
+            self._reading.clear()
+
+    def _connect(self) -> None:
+        index = self.concepts()
+        index.catch_up(self.state().version)
+        index.settle(at_least=1_000)
+
+    def _settle(self, index: GraphIndex) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                index.settle()
+        finally:
+            self._settling.clear()
+
+    def ties(self, dids: Sequence[int], version: int) -> list[Tie]:
+        from trivet.stores.sqlite import ties
+
+        with self._database.explained():
+            connection = self._database.read()
+            known, linked = self._linked
+            if known != version:
+                linked = ties.any_links(connection, self.cid)
+                self._linked = (version, linked)
+            return ties.ties(connection, self.cid, dids, linked)
+
+    def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
+        """The triples of those documents that have some."""
+        wanted = "SELECT value FROM json_each(?)"
+        sql = f"SELECT did, meta FROM documents WHERE did IN ({wanted}) AND instr(meta, '\"triples\"')"
+        rows = self._all(sql, (json.dumps(list(dids)),))
+        return {did: triples_of(json.loads(meta)) for did, meta in rows}
 
     # --- projections ------------------------------------------------------------------------------------------------
 
@@ -579,6 +655,15 @@ class Shelf:
                 )
             return self._trigrams
 
+    def concepts(self) -> GraphIndex:
+        from trivet.stores.sqlite.graph import GraphIndex
+
+        with self._lock:
+            if self._graph is None:
+                identity = f"{self.analyzer.id}/{self._uid}"
+                self._graph = GraphIndex(self._folder / "graph", self, identity, self.analyzer.stop_words)
+            return self._graph
+
     def meaning(self, model: Model) -> VectorIndex:
         from trivet.stores.sqlite.meaning import VectorIndex
 
@@ -590,7 +675,7 @@ class Shelf:
                 )
             return self._meanings[model.mid]
 
-    def tidy(self, progress: Progress | None = None) -> None:
+    def tidy(self, progress: Progress | None = None, graph: bool = False) -> None:
         """Bring the projections on disk up to date now, so that no search has to wait for it."""
         self.tidy_words(progress)
         state = self.state()
@@ -598,23 +683,46 @@ class Shelf:
             meaning = self.meaning(state.model)
             meaning.catch_up(state.version)
             meaning.compact(at_least=1_000)
+        if graph or self._graph is not None:  # in use
+            self._connect()
 
     def tidy_words(self, progress: Progress | None = None) -> None:
         self.words().catch_up(self.state().version, progress)
 
+    def verify(self) -> tuple[list[str], dict[str, int]]:
+        """What is wrong with the rows or the projections, and how many of each were looked at."""
+        problems = self.problems()
+        words = self.words()
+        for _ in range(10):  # until nobody wrote in between: two moments must not be compared
+            state = self.state()
+            words.catch_up(state.version)
+            indexed = words.size
+            if self.state().version == state.version:
+                break
+        else:
+            indexed = state.passages  # no quiet moment: there is nothing to compare
+        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
+        problems += self.projection_problems()
+        if indexed != state.passages:
+            problems.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
+        if state.model is not None:
+            self.meaning(state.model).catch_up(state.version)
+            checked["vectors"] = state.model.vectors
+        return problems, checked
+
     def projection_problems(self) -> list[str]:
         """Damaged files of the projections that are on disk."""
         self._look_at_projections()
-        indexes = (self._words, self._trigrams, *self._meanings.values())
+        indexes = (self._words, self._trigrams, self._graph, *self._meanings.values())
         return [told for index in indexes if index is not None for told in index.problems()]
 
     def discard_projections(self) -> None:
         """Forget and delete every projection; the next search builds them from the truth."""
         with self._lock:
-            for index in (self._words, self._trigrams, *self._meanings.values()):
+            for index in (self._words, self._trigrams, self._graph, *self._meanings.values()):
                 if index is not None:
                     index.discard()
-            self._words = self._trigrams = None
+            self._words = self._trigrams = self._graph = None
             self._meanings.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -649,6 +757,39 @@ class Shelf:
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         with self.changing() as connection:
             records.add_vectors(connection, mid, vectors)
+
+    def passages_of(self, dids: Sequence[int]) -> list[tuple[int, int, int, int, int, bytes]]:
+        rows = self._all(
+            "SELECT pid, did, ordinal, start, stop, hash FROM passages "
+            "WHERE did IN (SELECT value FROM json_each(?)) ORDER BY did, ordinal",
+            (json.dumps(list(dids)),),
+        )
+        return [(pid, did, ordinal, start, stop, digest) for pid, did, ordinal, start, stop, digest in rows]
+
+    def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        """did → hash of a passage's text → its vector."""
+        rows = self._all(
+            "SELECT p.did, p.hash, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid "
+            "WHERE p.did IN (SELECT value FROM json_each(?))",
+            (mid, json.dumps(list(dids))),
+        )
+        found: dict[int, dict[bytes, bytes]] = {}
+        for did, digest, data in rows:
+            found.setdefault(did, {})[digest] = data
+        return found
+
+    @contextlib.contextmanager
+    def embedding(self) -> Iterator[bool]:
+        """May this process work the backlog off? One does at a time."""
+        lock = self.store.index_folder / f"embed-{self.cid}.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            held = FileLock(lock, timeout=0).acquire()
+        except Timeout:
+            yield False
+            return
+        with held:
+            yield True
 
     def sole_vectors(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]:
         """did → vector, for documents of a single passage: of a longer one no vector stands for the whole."""

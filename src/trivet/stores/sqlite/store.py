@@ -97,6 +97,17 @@ class SqliteStore:
             rows = self.database.read().execute("PRAGMA integrity_check(20)").fetchall()
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
+    @property
+    def url(self) -> str:
+        return str(self.path)
+
+    def sizes(self) -> tuple[int, int]:
+        return _size(self.path, Path(f"{self.path}-wal")), _size(*self.index_folder.rglob("*"))
+
+    def files(self) -> set[Path]:
+        store = self.path.resolve()
+        return {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}
+
     def start(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do it in a thread that ``close`` waits for."""
         thread = threading.Thread(target=work, args=arguments, name="trivet-compact")
@@ -109,3 +120,7 @@ class SqliteStore:
             thread.join()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _size(*paths: Path) -> int:
+    return sum(path.stat().st_size for path in paths if path.is_file())

@@ -21,6 +21,7 @@ from trivet.surfaces.cli import (
     agents,
     care,
     comparing,
+    copying,
     doctor,
     documents,
     evaluating,
@@ -65,6 +66,10 @@ COMMANDS = (
         "trivet link decision-7 decision-3 --type supersedes",
         "trivet link --list decision-7",
     )),
+    Command("copy", copying.copy, "Put in and take out", (
+        "trivet copy memory.db postgresql://me@db.example/notes",
+        "trivet copy memory.db copy.db --only tickets",
+    )),
     Command("export", care.export, "Put in and take out", (
         "trivet export backup.jsonl --vectors",
         "trivet export - | head -3",
@@ -106,6 +111,7 @@ COMMANDS = (
         "trivet tune data/scifact --split train --holdout test --out scifact.toml",
         "trivet tune demo --split train -p memories",
         "trivet tune --store memory.db --apply",
+        "trivet tune --store memory.db --rerank",
     )),
     Command("gate", gating.gate, "Measure", (
         "trivet gate demo --against demo.json --write",

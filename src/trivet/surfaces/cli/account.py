@@ -34,7 +34,13 @@ def of(hit: Hit, screen: Screen, room: int | None = None) -> RenderableType:
             row.append(bars.single(one.leg, one.share / full if full > 0 else 0.0, cells, screen.colour))
         table.add_row(*row)
     table.add_row(Text("fused", style="bold"), "", "", "", "", Text(f"{hit.fused:.4f}", style="bold"))
-    return Group(table, *_adjustments(hit), *_passage(hit))
+    return Group(table, *_way(hit), *_adjustments(hit), *_passage(hit))
+
+
+def _way(hit: Hit) -> list[Text]:
+    """How the graph leg came here."""
+    told = " → ".join(clean(step) for step in hit.path)
+    return [Text.assemble(("way  ", bars.COLOURS["graph"]), told)] if told else []
 
 
 def _adjustments(hit: Hit) -> list[Text]:

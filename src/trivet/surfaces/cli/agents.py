@@ -47,6 +47,7 @@ def mcp(
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
+    scorer: options.Scorer = None,
 ) -> None:
     """Serve a collection to agents over the Model Context Protocol: remember, recall, context and more."""
     if context.invoked_subcommand is not None:
@@ -59,7 +60,11 @@ def mcp(
     from trivet.surfaces.mcp.tools import Memory
 
     transports.log_to_stderr()
-    opened = opening.existing(store, collection, model=True) if read_only else opening.made(store, collection, embedder)
+    asked = opening.scorer_of(scorer)
+    if read_only:
+        opened = opening.existing(store, collection, model=True, scorer=asked)
+    else:
+        opened = opening.made(store, collection, embedder, asked)
     with opened as engine:
         memory = Memory(engine, read_only, redact)
         if http:
@@ -89,6 +94,7 @@ def install(
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
+    scorer: options.Scorer = None,
 ) -> None:
     """Put the server into a client's configuration: shows what it would write and where, then asks."""
     _check_extra()
@@ -96,6 +102,7 @@ def install(
 
     arguments = ["--store", str(store.absolute()), "--collection", collection]
     arguments += ["--embedder", embedder] if embedder else []
+    arguments += ["--scorer", scorer] if scorer else []
     arguments += ["--read-only"] * read_only + ["--redact"] * redact
     planned = clients.plan(client, arguments, server=name, project=project, file=file)
     if not planned.changes:

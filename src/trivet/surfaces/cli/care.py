@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 def stats(
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
+    scorer: options.Scorer = None,
     json: options.Json = False,
 ) -> None:
     """How much is in the collection, which model and profile answer, how large it is."""
-    with opening.existing(store, collection) as engine:
+    with opening.existing(store, collection, scorer=opening.scorer_of(scorer)) as engine:
         found, collections = engine.stats(), engine.collections()
     if json:
         from trivet.surfaces import wire
@@ -47,6 +48,7 @@ def _stats(found: Stats, collections: list[str]) -> Any:
         "passages": f"{found.passages:,}  ({found.embedded:,} embedded{waiting})",
         "links": f"{found.links:,}",
         "model": found.model or "none: found by words alone",
+        "scorer": found.scorer or "none",
         "language": found.language,
         "size": f"{size(found.bytes_store)} store, {size(found.bytes_index)} index",
         "fields": ", ".join(found.fields) or "–",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +35,11 @@ class Check:
 def doctor(
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
+    scorer: options.Scorer = None,
     json: options.Json = False,
 ) -> None:
-    """Check the environment, the store, its indexes and its model; exit 1 if something is wrong."""
-    checks = [*environment(), *_checked(store, collection)]
+    """Check the environment, the store, its indexes, its model and the scorer; exit 1 if something is wrong."""
+    checks = [*environment(), *_checked(store, collection), _scorer(opening.scorer_of(scorer))]
     if json:
         from trivet.surfaces import wire
 
@@ -61,6 +63,8 @@ def environment() -> Iterator[Check]:
 
 
 def _checked(store: Path, collection: str) -> Iterator[Check]:
+    from trivet.engine import is_store
+
     place = f"-s {shlex.quote(str(store))} -c {shlex.quote(collection)}"
     try:
         with opening.existing(store, collection, model=True) as engine:
@@ -69,7 +73,7 @@ def _checked(store: Path, collection: str) -> Iterator[Check]:
             yield from _index(engine)
             yield from _model(engine, place)
     except TrivetError as error:
-        mend = "" if store.exists() else f"trivet import {place} FOLDER"
+        mend = "" if is_store(store) else f"trivet import {place} FOLDER"
         yield Check("store", False, str(error), mend)
 
 
@@ -89,10 +93,14 @@ def _verified(engine: Engine, place: str) -> Iterator[Check]:
 
 
 def _index(engine: Engine) -> Iterator[Check]:
+    from trivet.engine import on_server
     from trivet.surfaces.cli.care import size
 
-    folder = Path(f"{engine.path}.index")
     bytes_index = engine.stats().bytes_index
+    if on_server(engine.url):
+        yield Check("index", True, f"on the server ({size(bytes_index)})")
+        return
+    folder = Path(f"{engine.path}.index")
     state = size(bytes_index) if bytes_index else "nothing built yet: a small collection needs none"
     yield Check("index", True, f"{folder} ({state})")
 
@@ -122,6 +130,22 @@ def _model(engine: Engine, place: str) -> Iterator[Check]:
         trouble or (f"{left:,} passages wait" if left else f"{found.passages:,} passages, none wait"),
         f"trivet reembed {place}" if left else "",
     )
+
+
+def _scorer(spec: str | None) -> Check:
+    """Does it load, and does it answer?"""
+    from trivet.scorers import load_scorer
+    from trivet.scorers.panel import checked
+
+    try:
+        found = load_scorer(spec)
+        if found is None:
+            return Check("scorer", True, "none: the reranker cross_encoder has nobody to ask")
+        begun = time.perf_counter()
+        checked(found.scores(PROBE, [PROBE, "nobody"]), 2, found.id)
+        return Check("scorer", True, f"{found.id} answers ({(time.perf_counter() - begun) * 1000:.0f} ms)")
+    except TrivetError as error:
+        return Check("scorer", False, str(error), "name another with --scorer or TRIVET_SCORER")
 
 
 def _table(checks: list[Check]) -> Any:

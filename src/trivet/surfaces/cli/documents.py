@@ -30,25 +30,45 @@ def add(
     link: Annotated[
         list[str] | None, option("--link", "ID:TYPE", "Connect it, as see-also if no type is said.")
     ] = None,
+    markdown: Annotated[
+        bool, flag("--markdown", "Read the text's YAML front matter as fields, which flags go before.")
+    ] = False,
+    redact: Annotated[bool, flag("--redact", "Take secrets of known shapes out first, and say how many.")] = False,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
     json: options.Json = False,
 ) -> None:
     """Remember one document. Makes the store if it is new."""
-    document: dict[str, Any] = {"text": _text(text), "meta": flags.meta(meta or ())}
-    given = {"id": id, "title": title, "kind": kind, "importance": importance, "created": created}
-    document |= {name: said for name, said in given.items() if said is not None}
-    if link:
-        document["links"] = [flags.link(item) for item in link]
+    said, fields = _text(text), flags.meta(meta or ())
+    given: dict[str, Any] = {"id": id, "title": title, "kind": kind, "importance": importance, "created": created}
+    given["links"] = [flags.link(item) for item in link] if link else None
     with opening.made(store, collection, embedder) as engine:
-        added = engine.add(document)
+        document: dict[str, Any] = _document(engine, said) if markdown else {"text": said, "meta": {}}
+        document |= {name: value for name, value in given.items() if value is not None}
+        document["meta"] = {**document["meta"], **fields}
+        added = engine.add(document, redact=redact)
     if json:
-        screen.print_json({"id": added.ids[0], "result": _became(added), "pending": added.pending})
+        told = {"id": added.ids[0], "result": _became(added), "pending": added.pending}
+        screen.print_json({**told, "redacted": dict(added.redacted)} if redact else told)
     else:
         print(f"{_became(added)} {screen.clean(added.ids[0])}")
+        if added.redacted:
+            from trivet.memory.redaction import counted
+
+            print(f"taken out: {counted(added.redacted)}")
     for item in added.degraded:
         screen.say(f"degraded: {item.part}: {item.reason}", "yellow")
+
+
+def _document(engine: Engine, text: str) -> dict[str, Any]:
+    """A Markdown text, whose ``[[links]]`` name documents of the store."""
+    from trivet.surfaces import markdown
+
+    try:
+        return markdown.document(text, markdown.known_to(engine))
+    except markdown.FrontMatterError as error:
+        raise InputError(f"text line {error.line}: {error}") from None
 
 
 def _text(given: str | None) -> str:

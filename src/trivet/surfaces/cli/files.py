@@ -1,7 +1,8 @@
 """Which files does an import read, and what document is a file?
 
 A folder gives every text file that git would keep; a hidden, binary or huge one is left out with the reason. A
-document's id is its path below the folder named, so that importing again finds the same documents.
+document's id is its path below the folder named, so that importing again finds the same documents; a Markdown file may
+name another in its front matter.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from trivet.surfaces import markdown
 from trivet.surfaces.cli.ignoring import Ignore
 
 MAX_BYTES = 10_000_000  # a larger file is a log or a dump, not something a person wrote
@@ -72,9 +74,10 @@ KINDS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read, and the id its document will have."""
+    """A file to read, the name it has below the folder, and the id its document will have."""
 
     path: Path
+    name: str
     id: str
 
     def stamp(self) -> tuple[int, datetime | None]:
@@ -120,7 +123,7 @@ def _walk(folder: Path, root: Path, rules: Ignore | None, mine: set[Path]) -> It
         elif path.suffix.lower() in JSONL:
             yield Skipped(_name(path, root), "JSONL in a folder: name it to import its documents")
         elif entry.is_file():
-            yield File(path, _name(path, root))
+            yield File(path, _name(path, root), _name(path, root))
         else:
             yield Skipped(_name(path, root), "a link to a folder" if entry.is_dir() else "not a file")
 
@@ -129,8 +132,13 @@ def _name(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def read(file: File) -> dict[str, Any] | Skipped:
-    """The document a file is, or why it is none."""
+def read(file: File, resolve: markdown.Resolve = lambda name: None) -> dict[str, Any] | Skipped:
+    """The document a file is, or why it is none; front matter that cannot be read is an InputError."""
+
+    def others(name: str) -> str | None:
+        found = resolve(name)
+        return None if found == file.id else found
+
     try:
         size, modified = file.stamp()
         if size > MAX_BYTES:
@@ -142,19 +150,21 @@ def read(file: File) -> dict[str, Any] | Skipped:
     if text is None:
         odd = b"\0" not in content[:8192]
         return Skipped(file.id, "not UTF-8, convert it first" if odd else "binary")
-    if not text.strip():
-        return Skipped(file.id, "empty")
     extension = file.path.suffix.lower()
     kind, language = KINDS.get(extension, ("text", ""))
-    meta = {"path": file.id, "extension": extension.lstrip("."), "language": language, "bytes": size}
-    return {
-        "id": file.id,
-        "text": text,
-        "title": (heading(text) if kind == "markdown" else "") or file.path.name,
-        "kind": kind,
-        "meta": {name: said for name, said in meta.items() if said != ""},
-        "created": modified,
-    }
+    said: dict[str, Any] = {"text": text, "title": "", "meta": {}}
+    if is_markdown(file):
+        said = markdown.document(text, others)
+    if not said["text"].strip() and not said["title"]:
+        return Skipped(file.id, "empty")
+    facts = {"path": file.name, "extension": extension.lstrip("."), "language": language, "bytes": size}
+    meta = {**said["meta"], **{name: fact for name, fact in facts.items() if fact != ""}}
+    title = said["title"] or file.path.name
+    return {"kind": kind, "created": modified, **said, "id": file.id, "title": title, "meta": meta}
+
+
+def is_markdown(file: File) -> bool:
+    return KINDS.get(file.path.suffix.lower(), ("", ""))[0] == "markdown"
 
 
 def decoded(content: bytes) -> str | None:
@@ -166,21 +176,3 @@ def decoded(content: bytes) -> str | None:
         return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError:
         return None
-
-
-def heading(text: str) -> str:
-    """The first Markdown heading, or the title of the front matter."""
-    lines = text.lstrip().split("\n")
-    fenced = front = lines[0].rstrip() == "---"
-    code = False
-    for number, line in enumerate(lines[:400]):
-        stripped = line.strip()
-        if front and fenced and number:
-            fenced = stripped != "---"
-            if stripped.startswith("title:"):
-                return stripped[6:].strip().strip("\"'")
-        elif stripped.startswith(("```", "~~~")):
-            code = not code
-        elif not code and stripped.startswith("#") and stripped.lstrip("#").startswith(" "):
-            return stripped.strip("#").strip()
-    return ""

@@ -17,6 +17,7 @@ from trivet.surfaces.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
+    from trivet.graph.extraction import Extractor
     from trivet.surfaces.cli import files
     from trivet.surfaces.cli.intake import Intake, Tally
 
@@ -31,24 +32,36 @@ def import_(
     ],
     prefix: Annotated[str, option("--prefix", "TEXT", "Put before every file's id, to keep two folders apart.")] = "",
     ignored: Annotated[bool, flag("--no-ignore", "Take files that .gitignore leaves out, too.")] = False,
+    redact: Annotated[
+        bool, flag("--redact", "Take secrets of known shapes out before anything is stored, and say how many.")
+    ] = False,
     no_wait: Annotated[
         bool, flag("--no-wait", "Do not wait for the embedding: words answer at once, meaning follows.")
+    ] = False,
+    workers: Annotated[
+        int, option("--workers", "N", "Embed with N processes; each loads the model.", default=True)
+    ] = 1,
+    triples: Annotated[
+        bool, flag("--triples", "Ask the endpoint of TRIVET_TRIPLES_URL what each document states: docs/GRAPH.md.")
     ] = False,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
     json: options.Json = False,
 ) -> None:
-    """Read files into the store. Makes it if it is new; run it again to take in what has changed."""
+    """Read files into the store. Makes it if it is new; run it again to take in what has changed.
+
+    YAML front matter of Markdown files becomes fields and metadata, a wiki link a link: docs/MARKDOWN.md.
+    """
     for path in paths:
         if path != "-" and not Path(path).exists():
             raise InputError(f"import: there is no file or folder {path!r}")
     with opening.made(store, collection, embedder) as engine:
         try:
-            tally = _take_in(engine, paths, store, prefix, not ignored)
+            tally = _take_in(engine, paths, store, prefix, not ignored, redact, triples)
             if not json:
                 _show(tally, engine)
-            trouble = None if no_wait else _embed(engine)
+            trouble = None if no_wait else _embed(engine, workers)
         except KeyboardInterrupt:
             raise Interrupted("; what was written is kept, the same command goes on from there") from None
         stats = engine.stats()
@@ -66,12 +79,22 @@ def import_(
         raise typer.Exit(2)
 
 
-def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore: bool) -> Tally:
+def _extractor() -> Extractor:
+    from trivet.graph.extraction import Extractor
+
+    return Extractor.configured()
+
+
+def _take_in(
+    engine: Engine, paths: list[str], store: Path, prefix: str, ignore: bool, redact: bool, triples: bool
+) -> Tally:
     from trivet.surfaces.cli.files import Skipped
     from trivet.surfaces.cli.intake import Intake
     from trivet.surfaces.cli.lines import Broken
+    from trivet.surfaces.cli.names import Names
 
-    found = list(_files(paths, store, prefix, ignore))
+    names = Names(_files(paths, store, ignore), prefix)
+    found = names.files
     reached = 0
     with screen.progress("reading", "files") as report:
 
@@ -80,7 +103,8 @@ def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore:
             reached += count
             report(reached, max(reached, len(found)))
 
-        intake = Intake(engine, done)
+        extractor = _extractor() if triples else None
+        intake = Intake(engine, done, names, redact, extractor)
         for item in found:
             if isinstance(item, Skipped):
                 intake.tally.skipped.append(item)
@@ -90,19 +114,21 @@ def _take_in(engine: Engine, paths: list[str], store: Path, prefix: str, ignore:
         for path in paths:
             _take_in_lines(intake, path)
         intake.flush()
+    if extractor is not None and extractor.failed:
+        first = next(iter(extractor.failed.items()))
+        screen.say(f"{len(extractor.failed):,} documents have no triples, as {first[0]!r}: {first[1]}", "yellow")
     intake.tally.broken.sort(key=Broken.position)
     return intake.tally
 
 
-def _files(paths: list[str], store: Path, prefix: str, ignore: bool) -> Iterator[files.File | files.Skipped]:
+def _files(paths: list[str], store: Path, ignore: bool) -> Iterator[files.File | files.Skipped]:
     from trivet.surfaces.cli.files import JSONL, File, below
 
     for path in map(Path, (path for path in paths if path != "-")):
         if path.is_dir():
-            for item in below(path, ignore=ignore, own=store):
-                yield File(item.path, prefix + item.id) if isinstance(item, File) else item
+            yield from below(path, ignore=ignore, own=store)
         elif path.suffix.lower() not in JSONL:
-            yield File(path.resolve(), prefix + path.name)
+            yield File(path.resolve(), path.name, path.name)
 
 
 def _take_in_lines(intake: Intake, path: str) -> None:
@@ -142,14 +168,14 @@ def _chained(first: bytes, rest: Any) -> Iterator[bytes]:
     yield from rest
 
 
-def _embed(engine: Engine) -> EmbedderError | None:
+def _embed(engine: Engine, workers: int = 1) -> EmbedderError | None:
     """Wait for the meaning; what went wrong is told after what went in."""
     try:
         waiting = engine.stats().pending
         if waiting and not sys.stderr.isatty():
             screen.say(f"embedding {waiting:,} passages (interrupting is safe; --no-wait leaves them for later)")
         with screen.progress("embedding", "passages") as report:
-            engine.wait(report)
+            engine.wait(report, workers=workers)
     except EmbedderError as error:
         return error
     return None
@@ -164,6 +190,10 @@ def _show(tally: Tally, engine: Engine) -> None:
     if tally.broken:
         told["broken"] = len(tally.broken)
     print(" · ".join(f"{count:,} {name}" for name, count in told.items()) + f"  →  {engine.path} ({engine.name})")
+    if tally.redacted:
+        from trivet.memory.redaction import counted
+
+        print(f"  taken out: {counted(tally.redacted)}")
     for reason, paths in tally.reasons().items():
         more = f" and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
         print(screen.clean(f"  skipped {len(paths):,}: {reason}: {', '.join(paths[:NAMED])}{more}"))

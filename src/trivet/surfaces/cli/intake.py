@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
+from trivet.memory.redaction import redact
 from trivet.profile import Profile
+from trivet.surfaces import markdown
 from trivet.surfaces.cli import files, lines
+from trivet.surfaces.cli.names import Names
 from trivet.types import Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
+    from trivet.graph.extraction import Extractor
 
 PIECE_DOCUMENTS, PIECE_CHARACTERS = 200, 2_000_000  # one transaction: what an interruption can cost
 
@@ -33,6 +37,7 @@ class Tally:
     unchanged: int = 0
     repeated: int = 0  # ids that came twice: the later one won
     feedback: int = 0  # verdicts that were news
+    redacted: Counter[str] = field(default_factory=Counter)  # kinds of secrets that were taken out
     skipped: list[files.Skipped] = field(default_factory=list)
     broken: list[lines.Broken] = field(default_factory=list)
 
@@ -48,8 +53,16 @@ class Tally:
 class Intake:
     """Takes documents in; call ``flush`` at the end."""
 
-    def __init__(self, engine: Engine, done: Callable[[int], None]) -> None:
-        self._engine, self._done = engine, done
+    def __init__(
+        self,
+        engine: Engine,
+        done: Callable[[int], None],
+        names: Names | None = None,
+        redact: bool = False,
+        extractor: Extractor | None = None,
+    ) -> None:
+        self._engine, self._done, self._redact, self._extractor = engine, done, redact, extractor
+        self._names = Names() if names is None else names
         self._piece: list[tuple[str, bool, dict[str, Any]]] = []  # place, is it a line, document
         self._characters = 0
         self._judged: list[Feedback] = []
@@ -66,11 +79,20 @@ class Intake:
             self.tally.unchanged += 1
             self._done(1)
         else:
-            found = files.read(file)
-            if isinstance(found, files.Skipped):
-                self._skip(found)
-            else:
-                self._put(file.id, False, found)
+            self._read(file)
+
+    def _read(self, file: files.File) -> None:
+        try:
+            found = files.read(file, self._names.resolve)
+        except InputError as error:
+            line = f" line {error.line}" if isinstance(error, markdown.FrontMatterError) else ""
+            self.tally.broken.append(lines.Broken(f"{file.name}{line}", str(error)))
+            self._done(1)
+            return
+        if isinstance(found, files.Skipped):
+            self._skip(found)
+        else:  # what is wrong with its front matter is its writer's to mend, as with a line
+            self._put(file.name, "links" in found, found)
 
     def take_lines(self, parsed: Iterator[lines.Parsed]) -> None:
         keeps_vectors = True
@@ -80,14 +102,33 @@ class Intake:
             elif isinstance(item, lines.Header):
                 keeps_vectors = self._begin_export(item)
             elif isinstance(item, lines.Judged):
-                self._judged.append(item.feedback)
+                self._judged.append(self._clean(item.feedback))
             else:
                 if not keeps_vectors:
                     item.document.pop("vector", None)
                 self._put(item.place, True, item.document)
 
-    def take_text(self, document: dict[str, Any]) -> None:
-        self._put("stdin", True, document)
+    def _clean(self, given: Feedback) -> Feedback:
+        """A question may hold a secret as well as an answer."""
+        if not self._redact:
+            return given
+        query, kinds = redact(given.query)
+        self.tally.redacted.update(kinds)
+        return replace(given, query=query)
+
+    def take_text(self, document: dict[str, Any], place: str = "stdin") -> None:
+        self._put(place, True, document)
+
+    def take_markdown(self, text: str, id: str | None, place: str) -> None:
+        """One document, whose ``[[links]]`` name documents of the store; its front matter's id goes before ``id``."""
+        try:
+            found = markdown.document(text, markdown.known_to(self._engine))
+        except markdown.FrontMatterError as error:
+            self.tally.broken.append(lines.Broken(f"{place} line {error.line}", str(error)))
+        except InputError as error:
+            self.tally.broken.append(lines.Broken(place, str(error)))
+        else:
+            self.take_text({"id": id, "kind": "markdown", **found}, place)
 
     def flush(self) -> None:
         judged, self._judged = self._judged, []
@@ -115,7 +156,10 @@ class Intake:
         return same
 
     def _is_unchanged(self, file: files.File) -> bool:
-        """Known with the same size and time of change: not read again."""
+        """Known with the same size and time of change: not read again, unless it names other files or came in before
+        anyone asked for its secrets to be taken out."""
+        if self._redact or self._names.links(file):
+            return False
         try:
             size, modified = file.stamp()
             known = self._engine.get(file.id)
@@ -127,23 +171,29 @@ class Intake:
         return bool(known.meta.get("bytes") == size and abs((known.created - modified).total_seconds()) < 0.001)
 
     def _put(self, place: str, is_line: bool, document: dict[str, Any]) -> None:
+        if self._extractor is not None:
+            if self._redact:  # before the endpoint is shown it
+                shown = {name: redact(document[name])[0] for name in ("text", "title") if document.get(name)}
+                document = {**document, **shown}
+            document = self._extractor.tell(document)
         self._piece.append((place, is_line, document))
         self._characters += len(document["text"]) if isinstance(document.get("text"), str) else 0
         if len(self._piece) >= PIECE_DOCUMENTS or self._characters >= PIECE_CHARACTERS:
             self.flush()
 
     def _add(self, documents: list[dict[str, Any]]) -> None:
-        added = self._engine.add(documents)
+        added = self._engine.add(documents, redact=self._redact)
         self.tally.added += added.added
         self.tally.updated += added.updated
         self.tally.unchanged += added.unchanged
         self.tally.repeated += added.duplicates
+        self.tally.redacted.update(added.redacted)
 
     def _add_one(self, place: str, is_line: bool, document: dict[str, Any]) -> None:
         try:
             self._add([document])
         except InputError as error:
-            reason = str(error).removeprefix("document 0: ")
+            reason = str(error).removeprefix("document 0: ").removeprefix(f"document {document.get('id')!r}: ")
             if is_line:
                 self.tally.broken.append(lines.Broken(place, reason))
             else:

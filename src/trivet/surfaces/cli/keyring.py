@@ -47,7 +47,9 @@ def keys(
 
 def _place(store: Path, action: str) -> None:
     """Only ``create`` makes a store: the service's first start needs its key before it."""
-    if action != "create" and not store.exists():
+    from trivet.engine import is_store
+
+    if action != "create" and not is_store(store):
         raise InputError(f"store: there is no file {str(store)!r}; name one with --store or TRIVET_STORE")
 
 

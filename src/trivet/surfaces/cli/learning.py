@@ -17,7 +17,7 @@ from trivet.surfaces.cli.sources import Source
 
 if TYPE_CHECKING:
     from trivet.evaluate import Dataset, Lab
-    from trivet.evaluate.tuning import Tuned
+    from trivet.evaluate.tuned import Tuned
     from trivet.profile import Profile
 
 _FEEDBACK = "From feedback (without DATASET)"
@@ -38,6 +38,9 @@ def tune(
     holdout: Annotated[
         str | None, option("--holdout", "SPLIT", "Learn from --split and prove it on this one instead.")
     ] = None,
+    rerank: Annotated[
+        bool, flag("--rerank", "Learn the weights of the `learned` reranker instead: what to make of the evidence.")
+    ] = False,
     out: Annotated[
         Path | None, option("--out", "FILE", "The profile as TOML, with its evidence on top.", outputs.PLACE)
     ] = None,
@@ -57,15 +60,22 @@ def tune(
 
     Keeps the profile it started from where the gain does not hold.
     """
-    from trivet.evaluate.tuning import FOLDS
-    from trivet.evaluate.tuning import tune as learn
+    from trivet.evaluate import learning, tuning
 
     _check(dataset, source, holdout, folds, store, apply)
     measure = sources.checked([measure])[0]
     outputs.file(out, "--out")
     place = store or Path(os.environ.get(STORE_VARIABLE) or options.DEFAULT_STORE)
     with sources.steps() as told, _asked(dataset, contender, source, place, collection, holdout, told) as asked:
-        found = learn(asked.lab, asked.start, measure=measure, folds=folds or FOLDS, holdout=asked.proof, progress=told)
+        learn = learning.learn if rerank else tuning.tune
+        found = learn(
+            asked.lab,
+            asked.start,
+            measure=measure,
+            folds=folds or tuning.FOLDS,
+            holdout=asked.proof,
+            progress=told,
+        )
         if apply and found.changed:
             asked.lab.engine.update_settings(found.profile)
     if out:
@@ -121,7 +131,11 @@ def _asked(
     from trivet.evaluate import Lab
     from trivet.evaluate.judgements import from_feedback
 
-    with opening.existing(place, collection, model=True) as engine, Lab(from_feedback(engine), engine) as lab:
+    scorer = opening.scorer_of(source.scorer)
+    with (
+        opening.existing(place, collection, model=True, scorer=scorer) as engine,
+        Lab(from_feedback(engine), engine) as lab,
+    ):
         yield _Asked(lab, contender.one(engine.settings))
 
 

@@ -12,7 +12,7 @@ from trivet.surfaces.cli.screen import Screen, clean
 
 if TYPE_CHECKING:
     from trivet.evaluate import Dataset
-    from trivet.evaluate.tuning import Tuned
+    from trivet.evaluate.tuned import Tuned
 
 BAR = 16  # cells, for all folds
 
@@ -20,13 +20,13 @@ BAR = 16  # cells, for all folds
 def shown(found: Tuned, dataset: Dataset, done: str, screen: Screen) -> RenderableType:
     """``done`` is what became of it, if anything did."""
     parts: list[RenderableType] = [
-        tables.heading(found.dataset, f"{found.topics:,} judged topics, {found.tried:,} settings tried"),
+        tables.heading(found.dataset, f"{found.topics:,} judged topics, {found.effort}"),
         Text(),
         _verdict(found),
         Text(),
         _out_of_sample(found, screen),
         Text(),
-        _votes(found, screen),
+        _weights(found, screen) if found.what == "weights" else _votes(found, screen),
         Text(),
     ]
     parts += [Text(f"note: {clean(note)}", style="yellow") for note in (*dataset.notes, *found.warnings)]
@@ -71,3 +71,20 @@ def _votes(found: Tuned, screen: Screen) -> RenderableType:
         rows.append([*row, bars.single("lexical", count / total, BAR, screen.colour)] if screen.terminal else row)
     columns = [f"what {total:,} folds chose", "times", *([""] if screen.terminal else [])]
     return tables.table(columns, rows, screen, left=("",))
+
+
+def _weights(found: Tuned, screen: Screen) -> RenderableType:
+    """Each weight: before, from all topics, and how far the folds are apart, which tells how well it is known."""
+    from trivet.evaluate.learning import weights
+
+    before, after = (weights(profile) for profile in (found.start, found.proposed))
+    rows: list[list[tables.Cell]] = []
+    for name, (low, high) in found.spreads.items():
+        row: list[tables.Cell] = [
+            name,
+            f"{before[name]:+.2f}" if before else "",
+            Text(f"{after[name]:+.2f}", style="bold"),
+        ]
+        rows.append([*row, Text(f"{low:+.2f} to {high:+.2f}" if not found.holdout else "", style="dim")])
+    columns = ["weight", clean(found.start.name), "all topics", "" if found.holdout else f"{len(found.chosen):,} folds"]
+    return tables.table(columns, rows, screen)

@@ -49,6 +49,16 @@ Embedder = Annotated[
         _PLACE,
     ),
 ]
+Scorer = Annotated[
+    str | None,
+    option(
+        "--scorer",
+        "SPEC",
+        "What the reranker cross_encoder asks: folder:PATH, http://HOST/rerank, llm:http://HOST/v1#MODEL… "
+        "Else TRIVET_SCORER says, or none.",
+        _PLACE,
+    ),
+]
 Json = Annotated[bool, flag("--json", "One JSON value on stdout, for programs.")]
 Where = Annotated[
     list[str] | None,

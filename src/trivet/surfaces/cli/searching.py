@@ -44,6 +44,7 @@ def search(
     ] = None,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
+    scorer: options.Scorer = None,
     json: options.Json = False,
 ) -> None:
     """Ask a question: the best hits by words and by meaning, each with what each leg gave."""
@@ -58,7 +59,7 @@ def search(
         min_relevance=min_relevance,
     )
     start = flags.profile(profile)
-    with opening.existing(store, collection, model=True) as engine:
+    with opening.existing(store, collection, model=True, scorer=opening.scorer_of(scorer)) as engine:
         chosen = (start or engine.settings).with_changes(asked)
         if explain_id is not None:
             _explain(engine, query, explain_id, where, chosen, exclude or [], json)

@@ -29,6 +29,7 @@ class Set:
         None
     )
     embedder: Annotated[str | None, option("--embedder", "SPEC", "The model of new collections.")] = None
+    scorer: Annotated[str | None, option("--scorer", "SPEC", "What the reranker cross_encoder asks.")] = None
     host: Annotated[str | None, option("--host", "ADDRESS", "127.0.0.1 if not said; others need a key.", _LISTEN)] = (
         None
     )
@@ -50,6 +51,8 @@ class Set:
     )
     max_waiting: Annotated[int | None, option("--max-waiting", "N", "Requests that wait: 429.", _LIMITS)] = None
     max_imports: Annotated[int | None, option("--max-imports", "N", "Imports at a time: 429.", _LIMITS)] = None
+    max_chats: Annotated[int | None, option("--max-chats", "N", "Chat answers waited for: 429.", _LIMITS)] = None
+    body_seconds: Annotated[float | None, option("--body-seconds", "S", "What a body may take: 408.", _LIMITS)] = None
     request_seconds: Annotated[
         float | None, option("--request-seconds", "S", "What a request may take: 504.", _LIMITS)
     ] = None
@@ -58,6 +61,9 @@ class Set:
     ] = None
     log_level: Annotated[str | None, option("--log-level", "NAME", "debug, info, warning, error.", _LOG)] = None
     log_format: Annotated[str | None, option("--log-format", "NAME", "json or text.", _LOG)] = None
+    evaluations: Annotated[
+        Path | None, option("--evaluations", "DIR", "Evaluations to show on the page: `trivet eval --save`.")
+    ] = None
 
 
 def _resolved(given: Set) -> tuple[Config, list[Sourced]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from trivet.errors import InputError
 from trivet.surfaces.cli import screen
-from trivet.surfaces.cli.opening import EMBEDDER_VARIABLE
+from trivet.surfaces.cli.opening import EMBEDDER_VARIABLE, scorer_of
 from trivet.surfaces.cli.options import argument, flag, option
 
 if TYPE_CHECKING:
@@ -65,6 +65,15 @@ class Source:
             _STORE,
         ),
     ] = None
+    scorer: Annotated[
+        str | None,
+        option(
+            "--scorer",
+            "SPEC",
+            "Asked by the reranker cross_encoder: folder:PATH, http://HOST/rerank… Else TRIVET_SCORER says, or none.",
+            _STORE,
+        ),
+    ] = None
     cache: Annotated[
         Path | None,
         option("--cache", "DIR", "Where vectors are kept; else TRIVET_CACHE says, or the user's cache folder.", _STORE),
@@ -99,6 +108,7 @@ class Source:
             passage_size=self.passage_size,
             drop_self=self.drop_self,
             progress=report,
+            scorer=scorer_of(self.scorer),
         ) as lab:
             yield lab
 

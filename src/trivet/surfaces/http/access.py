@@ -12,39 +12,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
-from trivet.keys import Key, Keys
+from trivet.keys import Key, Keys, token_of
 from trivet.surfaces.config import is_loopback
 from trivet.surfaces.http.problems import Refused
 
 if TYPE_CHECKING:
     from trivet.surfaces.config import Config
 
-_bearer = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer tvt_…`")
-_header = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="apiKey")
+#: How a key may be sent, for the description.
+SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer tvt_…`"},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+OPEN = ("/healthz", "/readyz")  # a load balancer has no key, and asks by any name
 ANYWHERE = "\0"  # no collection's name: asks for nothing of any one
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trivet"'}
 
 
 @dataclass(slots=True)
 class Caller:
-    """Who sent the request; ``key`` is known once it was checked."""
+    """Who sent the request; ``key`` is known once it was ``checked``."""
 
     token: str | None = None
     key: Key | None = None
+    checked: bool = False
 
     @property
     def name(self) -> str:
         return self.key.name if self.key else "http"
 
 
-async def caller(
-    request: Request,
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    header: Annotated[str | None, Depends(_header)],
-) -> Caller:
-    found = Caller(bearer.credentials if bearer else header)
+async def caller(request: Request) -> Caller:
+    found = Caller(token_of(dict(request.scope["headers"])))
     request.state.caller = found
     return found
 

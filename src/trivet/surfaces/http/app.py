@@ -6,30 +6,50 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import logging
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import Match
 
 from trivet._version import __version__
-from trivet.engine import Engine
+from trivet.errors import TrivetError
 from trivet.surfaces.config import Config
 from trivet.surfaces.http import gate, logs, problems, replies, validation
-from trivet.surfaces.http.access import Caller, caller
 from trivet.surfaces.http.bridge import Bridge
 from trivet.surfaces.http.openapi import describe
-from trivet.surfaces.http.routes import collections, documents, health, judging, moving, searching, seeds, settings
+from trivet.surfaces.http.routes import (
+    choices,
+    collections,
+    conversations,
+    documents,
+    evaluations,
+    facets,
+    health,
+    judging,
+    learning,
+    moving,
+    page,
+    recent,
+    remembering,
+    searching,
+    seeds,
+    settings,
+)
 
 CONFIG_VARIABLE = "TRIVET_SERVE_CONFIG"  # how `trivet serve` tells its workers, as JSON
-ROUTERS = (collections, documents, searching, settings, judging, moving, health, seeds)
-READING = ("GET", "HEAD", "OPTIONS")
+ROUTERS = (
+    *(collections, documents, remembering, facets, searching, settings, judging, learning, moving),
+    *(evaluations, choices, recent, health, conversations, seeds, page),
+)
 
 
 def create(config: Config) -> FastAPI:
@@ -46,9 +66,8 @@ def create(config: Config) -> FastAPI:
     )
     for module in ROUTERS:
         app.include_router(module.router)
-    if (chat := _chat(app, config)) is not None:
-        app.include_router(chat, dependencies=[Depends(_chat_guard)])
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(TrivetError, _refused)  # in here, so that a web page may read it (CORS)
     app.add_exception_handler(RequestValidationError, _invalid)
     if config.cors_origins:
         app.add_middleware(
@@ -70,47 +89,30 @@ def from_environment() -> FastAPI:
     return create(config)
 
 
-def _chat(app: FastAPI, config: Config) -> APIRouter | None:
-    """The conversations' routes, where that part is there."""
-    try:
-        routes = importlib.import_module("trivet.chat.routes")
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.startswith("trivet.chat"):
-            return None
-        raise
-
-    def engine_for(collection: str | None = None) -> Engine:
-        bridge: Bridge = app.state.bridge
-        return bridge.ask(collection or config.collection, _alive)
-
-    found: APIRouter = routes.router(engine_for, routes.ChatSettings.resolve(table=config.chat))
-    return found
-
-
-def _alive(engine: Engine) -> Engine:
-    """Raises where another process dropped the collection, so that it is looked up anew."""
-    assert engine.settings is not None
-    return engine
-
-
-async def _chat_guard(request: Request, asking: Caller = Depends(caller)) -> None:  # noqa: B008
-    """Reading needs a key that reads the collection, everything else one that writes it."""
-    bridge: Bridge = request.app.state.bridge
-    named = request.path_params.get("collection") or request.query_params.get("collection")
-    scope = "read" if request.method in READING else "write"
-    await bridge.store(asking, scope, lambda: None, named or bridge.config.collection)
-
-
-def _answer(request: Request, problem: problems.Problem) -> Response:
+async def _answer(request: Request, found: problems.Problem) -> Response:
+    problem = await gate.keyed(request.scope, found)
     body = replies.payload(problem.body(request.state.request_id))
     return Response(body, problem.status, dict(problem.headers), media_type=problems.MEDIA_TYPE)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    return _answer(request, gate.known(error))
+    found = gate.known(error)
+    if found.status >= 500:
+        logs.event("failed", logging.ERROR, error)
+    if found.status == 405:  # starlette names the methods of one route; a path may have several
+        found = replace(found, headers={"Allow": ", ".join(sorted(_methods(request)))})
+    return await _answer(request, found)
+
+
+def _methods(request: Request) -> set[str]:
+    found: set[str] = set()
+    for route in (route for module in ROUTERS for route in module.router.routes):
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return found
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found: list[Any] = list(error.errors())
-    return _answer(request, validation.problem(found, request.headers.get("content-type", "none")))
+    return await _answer(request, validation.problem(found, request.headers.get("content-type", "none")))

@@ -28,6 +28,43 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class NewMemory(Body):
+    """What to remember: as a document, and how it is compared with what is there."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "text": "The side door was mended in May.",
+                    "kind": "note",
+                    "meta": {"building": "north"},
+                    "links": [{"target": "door-7", "type": "supersedes"}],
+                    "redact": True,
+                    "where": {"building": "north"},
+                }
+            ]
+        },
+    )
+
+    text: str
+    id: str | None = Field(None, description="A name of your own; made up if it is left out.")
+    title: str = ""
+    kind: str = "note"
+    meta: dict[str, Any] | None = None
+    importance: float | None = Field(None, ge=0, le=1)
+    created: Moment | None = None
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+    links: list[str | LinkTo] | None = None
+    redact: bool = Field(False, description="Take secrets of known shapes out before anything is stored.")
+    only_new: bool = Field(False, description="Refuse (409) an id that another memory has, instead of replacing it.")
+    where: dict[str, Any] | str | list[Any] | None = Field(
+        None, description="Among which documents near copies are looked for; among all if it is left out."
+    )
+
+
 class LinkTo(Body):
     target: str
     type: str = "see-also"
@@ -50,6 +87,7 @@ class NewDocument(Body):
     valid_to: Moment | None = None
     links: list[str | LinkTo] | None = None
     vector: list[float] | None = Field(None, description="Only where the collection's vectors are the caller's own.")
+    triples: list[list[str]] | None = Field(None, description="[subject, relation, object] each, for the graph leg.")
 
 
 class NewDocuments(Body):
@@ -77,7 +115,7 @@ class Replacement(NewDocument):
 
 
 class Changes(Body):
-    """Only what is named changes; ``meta`` is replaced as a whole."""
+    """Only what is named changes. ``meta`` is merged, level by level; null takes a key, or a bound of time, away."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, json_schema_extra={"examples": [{"importance": 0.9, "title": "Side door (north)"}]}
@@ -133,6 +171,7 @@ class Ask(Body):
     at: Moment | None = Field(None, description="The moment it is asked, for what depends on time.")
     as_of: Moment | None = Field(None, description="Only what was valid at that moment.")
     explain: bool = Field(True, description="With what each leg gave, what each reranker did and each stage's time.")
+    marks: bool = Field(False, description="With the spans of each hit's text whose words were asked for.")
 
 
 class Why(Body):
@@ -163,7 +202,9 @@ class SettingsChanges(BaseModel):
 class Revert(Body):
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"to": 1}]})
 
-    to: int = Field(description="The number of a change in the history: its settings come into force again.", ge=0)
+    to: int = Field(
+        description="The number of a change in the history: its settings come into force again.", ge=0, lt=2**63
+    )
 
 
 class Verdict(Body):
@@ -228,6 +269,7 @@ class ProblemDetails(BaseModel):
     detail: str
     request_id: str
     errors: list[FieldError] | None = None
+    episode: str | None = Field(None, description="Where a chat failed: the episode that keeps the message.")
 
 
 class DegradedPart(BaseModel):
@@ -270,6 +312,25 @@ class AddedDocuments(BaseModel):
     unchanged: int
     duplicates: int
     pending: int = Field(description="Passages of the collection that wait to be embedded.")
+    degraded: list[DegradedPart]
+    redacted: dict[str, int] = Field(description="Kind of secret → how many were taken out, where that was asked for.")
+
+
+class AlikeDocument(BaseModel):
+    id: str
+    similarity: float
+    text: str
+    suggestion: str = Field(description="What might be done about it: update, supersede or keep both.")
+
+
+class RememberedMemory(BaseModel):
+    """Stored; or known already, and then reinforced."""
+
+    id: str
+    stored: bool
+    reinforced: bool
+    similar: list[AlikeDocument] = Field(description="What says nearly the same; nothing was merged.")
+    redacted: list[str] = Field(description="The kinds of secrets that were taken out.")
     degraded: list[DegradedPart]
 
 
@@ -315,10 +376,15 @@ class FoundHit(BaseModel):
     document: StoredDocument
     stands_for: list[str] = []
     resolved_by: list[str] = []
+    path: list[str] = Field([], description="How the graph leg came here: a document, how it is connected, the next.")
+    context: list[PassageSpan] = Field(
+        [], description="What stands around the passage, where `neighbours` are asked for."
+    )
     passage: PassageSpan | None = None
     fused: float | None = None
     contributions: list[LegShare] | None = None
     adjustments: list[ScoreChange] | None = None
+    marks: list[tuple[int, int]] | None = None
 
 
 class TimedStage(BaseModel):
@@ -418,6 +484,7 @@ class CollectionStats(BaseModel):
     profile: str
     fields: list[str]
     embed_error: str
+    scorer: str | None
 
 
 class Collections(BaseModel):
@@ -442,6 +509,7 @@ class ImportLine(BaseModel):
     repeated: int
     feedback: int
     broken: int
+    redacted: dict[str, int] | None = None
     done: bool = False
     pending: int | None = None
     problems: list[dict[str, str]] | None = None

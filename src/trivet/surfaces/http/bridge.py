@@ -8,20 +8,25 @@ One engine a collection and process; all of them share the file, and are closed 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trivet.chat.endpoint import ChatSettings, Endpoint
 from trivet.engine import Engine, collections_in
 from trivet.engine import open as open_engine
-from trivet.errors import NotFoundError
+from trivet.errors import NotFoundError, TrivetError
 from trivet.keys import Key, Keys
 from trivet.surfaces.http.access import ANYWHERE, Caller, check
+from trivet.surfaces.http.jobs import Jobs
 from trivet.surfaces.http.problems import Refused
+from trivet.surfaces.http.recent import Recent
 
 if TYPE_CHECKING:
     from trivet.surfaces.config import Config
+    from trivet.types import Stats
 
 T = TypeVar("T")
 
@@ -35,7 +40,8 @@ class Engines:
         self._config = config
         self._lock = threading.Lock()
         known = collections_in(config.store)
-        self._main = open_engine(config.store, config.collection, embedder=self._model(config.collection in known))
+        model = self._model(config.collection in known)
+        self._main = open_engine(config.store, config.collection, embedder=model, scorer=config.scorer)
         self._open: dict[str, Engine] = {config.collection: self._main}
 
     def _model(self, exists: bool) -> str | None:
@@ -46,12 +52,12 @@ class Engines:
     def path(self) -> str:
         return self._main.path
 
+    @property
+    def url(self) -> str:
+        return self._main.url
+
     def names(self) -> list[str]:
         return self._main.collections()
-
-    def opened(self) -> list[Engine]:
-        with self._lock:
-            return list(self._open.values())
 
     def get(self, name: str) -> Engine:
         """The collection as it is; it is not made."""
@@ -88,10 +94,12 @@ class Bridge:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.engines = Engines(config)
-        self.keys = Keys(self.engines.path)
+        self.keys = Keys(self.engines.url)
+        self.recent, self.jobs = Recent(), Jobs(self.engines.path)
         self._pool = ThreadPoolExecutor(config.threads, thread_name_prefix="trivet-http")
         self.import_pool = ThreadPoolExecutor(max(1, config.max_imports), thread_name_prefix="trivet-import")
-        self._waiting = self._importing = 0
+        self.endpoint = Endpoint(ChatSettings.resolve(table=config.chat))
+        self._waiting = self._importing = self._chatting = 0
 
     @property
     def waiting(self) -> int:
@@ -119,10 +127,16 @@ class Bridge:
         """``work`` for whoever may read anything at all."""
 
         def call() -> T:
-            caller.key = check(self.keys, self.config, caller.token, "read", ANYWHERE)
+            self.allow(caller, "read", ANYWHERE)
             return work()
 
         return await self._timed(call)
+
+    def stats(self) -> Iterator[Stats]:
+        """Of every collection, whoever opened it; of one that is being dropped, or cannot be opened, there are none."""
+        for name in self.engines.names():
+            with contextlib.suppress(TrivetError):
+                yield self.ask(name, lambda engine: engine.stats())
 
     async def probe(self) -> None:
         """Can the truth be read?"""
@@ -130,6 +144,7 @@ class Bridge:
 
     def allow(self, caller: Caller, scope: str, collection: str | None) -> Key | None:
         caller.key = check(self.keys, self.config, caller.token, scope, collection)
+        caller.checked = True
         return caller.key
 
     def ask(self, collection: str, work: Callable[[Engine], T]) -> T:
@@ -179,9 +194,37 @@ class Bridge:
         if not done.cancelled():
             done.exception()
 
+    @contextlib.contextmanager
+    def chatting(self) -> Iterator[None]:
+        """An answer of the chat endpoint is waited for; there are only so many."""
+        if self._chatting >= self.config.max_chats:
+            raise Refused(
+                "too-busy", "other answers are being waited for; try again shortly", headers={"Retry-After": "5"}
+            )
+        self._chatting += 1
+        try:
+            yield
+        finally:
+            self._chatting -= 1
+
+    def aside(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """``work`` in a thread of its own. A model may take minutes: neither the pool nor the server's end waits."""
+        done: Future[T] = Future()
+
+        def call() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:
+                done.set_exception(error)
+
+        threading.Thread(target=call, name="trivet-chat", daemon=True).start()
+        return asyncio.wrap_future(done)
+
     def close(self) -> None:
         """After the last request: let the threads end, then let go of the file."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self.import_pool.shutdown(wait=True, cancel_futures=True)
+        self.jobs.close()
+        self.endpoint.close()
         self.keys.close()
         self.engines.close()

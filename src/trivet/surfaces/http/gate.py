@@ -1,11 +1,12 @@
 """What happens to every request, whatever it asks?
 
-The outermost ring, plain ASGI: it gets an id, its body is counted (413), its time is measured and logged, and whatever
-goes wrong inside becomes a problem without a stack trace.
+The outermost ring, plain ASGI: it gets an id, its body is counted (413) and waited for so long (408), its time is
+measured and logged, and whatever goes wrong inside becomes a problem without a stack trace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -16,8 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.errors import TrivetError
+from trivet.keys import token_of
 from trivet.surfaces.http import logs, metrics, problems
-from trivet.surfaces.http.access import refuse_foreign
+from trivet.surfaces.http.access import OPEN, Caller, refuse_foreign
 from trivet.surfaces.http.replies import payload
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 UNLIMITED = "/import"  # streams: each of its lines is limited instead
-OPEN = ("/healthz", "/readyz")  # a load balancer has no key, and asks by any name
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 UNKNOWN = "unknown"  # a path that is no route's: not a label each
 
@@ -56,12 +57,24 @@ class Gate:
                 ]
             await send(message)
 
-        read = 0
+        read, whole = 0, False
         unlimited = scope["path"].endswith(UNLIMITED)
+        patience = self._config.body_seconds
+        until = asyncio.get_running_loop().time() + patience
 
         async def receiving() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, whole, until
+            if whole:  # all that can still come is that the client goes away, and that may take as long as it likes
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                told = f"body: not here after {patience:g} s; send it faster, or in several requests"
+                raise problems.Refused("too-slow", told, "body", {"Connection": "close"}) from None
+            whole = not message.get("more_body", False)
+            if unlimited:
+                until = asyncio.get_running_loop().time() + patience
             read += len(message.get("body", b""))
             if read > self._limit and not unlimited:
                 raise problems.Refused(
@@ -79,7 +92,7 @@ class Gate:
                 )
             await self._app(scope, receiving, sending)
         except Exception as error:
-            told = known(error)
+            told = await keyed(scope, known(error))
             if told.status >= 500:
                 logs.event("failed", logging.ERROR, error)
             if status:  # it is under way: all that is left is to end it
@@ -87,6 +100,22 @@ class Gate:
             await _send(sending, told, identifier)
         finally:
             _account(scope, status, time.perf_counter() - started)
+
+
+_ASKED_WRONGLY = (400, 413, 415, 422)
+
+
+async def keyed(scope: Scope, told: problems.Problem) -> problems.Problem:
+    """Who needs a key and has none is told that, and nothing of what else is wrong with their request. The routes ask
+    for the key together with their work; what fails before that comes here."""
+    caller = scope.get("state", {}).get("caller") or Caller(token_of(dict(scope["headers"])))
+    if told.status not in _ASKED_WRONGLY or caller.checked or scope["path"] in OPEN:
+        return told
+    try:
+        await scope["app"].state.bridge.listed(caller, lambda: None)
+    except TrivetError as error:
+        return problems.of(error)
+    return told
 
 
 def known(error: Exception) -> problems.Problem:
@@ -131,5 +160,6 @@ def _account(scope: Scope, status: int, seconds: float) -> None:
     caller = scope.get("state", {}).get("caller")
     if caller is not None and caller.key is not None:
         told["key"] = caller.key.name
-    level = logging.DEBUG if route in ("/healthz", "/readyz", "/metrics") else logging.INFO
+    quiet = route in ("/healthz", "/readyz", "/metrics") or route.startswith("/assets/")
+    level = logging.DEBUG if quiet else logging.INFO
     logs.event("request", level, **told)

@@ -16,8 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
-    from trivet.engine import Engine
-    from trivet.types import Results
+    from trivet.types import Results, Stats
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -52,25 +51,24 @@ def count(found: Results) -> None:
 class _Collections(Collector):
     """Read from the truth when asked: the same in every worker."""
 
-    def __init__(self, engines: Callable[[], Iterable[Engine]]) -> None:
-        self._engines = engines
+    def __init__(self, stats: Callable[[], Iterable[Stats]]) -> None:
+        self._stats = stats
 
     def collect(self) -> Iterable[Any]:
         backlog = GaugeMetricFamily("trivet_embed_backlog", "Passages that wait to be embedded", labels=["collection"])
         documents = GaugeMetricFamily("trivet_documents", "Documents stored", labels=["collection"])
-        for engine in self._engines():
-            found = engine.stats()
-            backlog.add_metric([engine.name], found.pending)
-            documents.add_metric([engine.name], found.documents)
+        for found in self._stats():
+            backlog.add_metric([found.collection], found.pending)
+            documents.add_metric([found.collection], found.documents)
         return backlog, documents
 
 
-def page(engines: Callable[[], Iterable[Engine]]) -> bytes:
+def page(stats: Callable[[], Iterable[Stats]]) -> bytes:
     """What Prometheus reads."""
     counted = _OWN
     if os.environ.get(SHARED_FOLDER):
         counted = CollectorRegistry()
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     now = CollectorRegistry()
-    now.register(_Collections(engines))
+    now.register(_Collections(stats))
     return generate_latest(counted) + generate_latest(now)

@@ -1,6 +1,6 @@
 """What does OpenAPI say of the service?
 
-FastAPI's own description, with every failure under its real media type and the ids of requests documented.
+FastAPI's own description, with every failure under its real media type, how a key is sent and the ids of requests.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from trivet.surfaces.http.access import OPEN, SCHEMES
 from trivet.surfaces.http.problems import MEDIA_TYPE
 
 ABOUT = """Hybrid retrieval: documents found by their words and by their meaning, every hit explained.
@@ -23,8 +24,11 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schema = get_openapi(
             title=app.title, version=app.version, description=ABOUT, routes=app.routes, summary="trivet over HTTP"
         )
-        for path in schema["paths"].values():
-            for operation in path.values():
+        schema["components"]["securitySchemes"] = SCHEMES
+        for path, item in schema["paths"].items():
+            for operation in item.values():
+                if path not in OPEN:
+                    operation["security"] = [{name: []} for name in SCHEMES]
                 for status, response in operation["responses"].items():
                     _complete(int(status), response)
         schemas = schema.get("components", {}).get("schemas", {})

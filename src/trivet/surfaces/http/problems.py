@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trivet.errors import (
+    ChatError,
     EmbedderError,
     InputError,
     MissingExtraError,
     ModelMismatchError,
     NotFoundError,
     StoreError,
+    TakenError,
     TrivetError,
+    without_paths,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -42,6 +45,7 @@ class Problem:
     detail: str
     errors: Sequence[Mapping[str, str]] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    episode: str | None = None  # which keeps what was said, where a chat failed
 
     @property
     def status(self) -> int:
@@ -51,7 +55,8 @@ class Problem:
         status, title = KINDS[self.kind]
         found: dict[str, Any] = {"type": f"{TYPES}{self.kind}", "title": title, "status": status}
         found |= {"detail": self.detail, "request_id": request_id}
-        return {**found, "errors": list(self.errors)} if self.errors else found
+        found |= {"errors": list(self.errors)} if self.errors else {}
+        return {**found, "episode": self.episode} if self.episode else found
 
 
 KINDS: dict[str, tuple[int, str]] = {
@@ -61,6 +66,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "not-allowed": (403, "The key does not allow this"),
     "not-found": (404, "There is no such thing"),
     "method-not-allowed": (405, "The method is not allowed here"),
+    "too-slow": (408, "The body came too slowly"),
     "conflict": (409, "It contradicts what is there"),
     "too-large": (413, "The request is too large"),
     "media-type": (415, "The body's media type is not understood"),
@@ -69,11 +75,18 @@ KINDS: dict[str, tuple[int, str]] = {
     "failed": (500, "The request failed"),
     "unavailable": (503, "A part of the service does not answer"),
     "timeout": (504, "It took too long"),
+    "chat-unreachable": (502, "The chat endpoint gave no whole answer"),
+    "chat-refused": (502, "The chat endpoint answered with an error"),
+    "chat-garbage": (502, "The chat endpoint answered with something else than an answer"),
+    "chat-broken": (502, "The chat endpoint's answer broke off"),
+    "chat-unconfigured": (503, "No chat endpoint is set"),
+    "chat-timeout": (504, "The chat endpoint did not answer in time"),
 }
 
 #: Error of the engine → kind, and what may be said of it (None: its own message).
 ERRORS: dict[type[TrivetError], tuple[str, str | None]] = {
     ModelMismatchError: ("conflict", "the collection holds vectors of another model"),
+    TakenError: ("conflict", None),
     InputError: ("invalid", None),
     NotFoundError: ("not-found", None),
     StoreError: ("unavailable", "the store could not be read or written; the log tells more under the request's id"),
@@ -84,14 +97,14 @@ ERRORS: dict[type[TrivetError], tuple[str, str | None]] = {
 
 _FIELD = re.compile(r"([A-Za-z_][\w.]*)(?=:| )")
 _PLACED = re.compile(r"document (?:'[^']*'|\d+): ")
-# An absolute path of two parts or more, or a file's URL: what a message of the system or a model may quote.
-_PATH = re.compile(r"(?:file:)?(?<![\w:/.-])(?:/[\w.+@~-]+){2,}/?|[A-Za-z]:\\[\w.\\ +@~-]+")
 
 
 def of(error: TrivetError) -> Problem:
     """The problem a known error is."""
     if isinstance(error, Refused):
         return Problem(error.kind, error.detail, named(error.field, error.detail), error.headers)
+    if isinstance(error, ChatError):
+        return Problem(f"chat-{error.kind}", without_paths(str(error)), episode=error.episode)
     kind, said = next(ERRORS[known] for known in type(error).__mro__ if known in ERRORS)
     if said is not None:
         return Problem(kind, said)
@@ -107,8 +120,3 @@ def field_of(message: str) -> str:
     """The engine's messages begin with the field: ``weights.dense: 7 is out of range``."""
     found = _FIELD.match(_PLACED.sub("", message, count=1))
     return found[1] if found else ""
-
-
-def scrubbed(text: str) -> str:
-    """Without paths of this machine: for reasons that come from a model, a library or the system."""
-    return _PATH.sub("[path]", text)

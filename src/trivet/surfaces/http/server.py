@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trivet.chat.endpoint import ChatSettings
-from trivet.engine import collections_in
+from trivet.engine import collections_in, is_store, on_server
 from trivet.engine import open as open_engine
 from trivet.errors import InputError, StoreError
 from trivet.keys import Keys
+from trivet.scorers import load_scorer
 from trivet.surfaces.config import Config
 
 FACTORY = "trivet.surfaces.http.app:from_environment"
@@ -36,7 +37,7 @@ def refuse_open_door(config: Config) -> None:
 
 
 def _has_key(config: Config) -> bool:
-    if not Path(config.store).exists():
+    if not is_store(config.store):
         return False
     with Keys(config.store) as keys:
         return keys.any_in_use()
@@ -52,6 +53,7 @@ def serve(config: Config) -> None:
 
     refuse_open_door(config)
     ChatSettings.resolve(table=config.chat)  # what is wrong with it is told here, not by every worker
+    load_scorer(config.scorer)
     _make(config)
     logs.set_up(config.log_level, config.log_format)
     os.environ[CONFIG_VARIABLE] = config.to_json()
@@ -121,6 +123,8 @@ def check(config: Config) -> list[tuple[str, str]]:
     refuse_open_door(config)
     found.append(("access", "open to this machine's user" if _open(config) else "a key is asked for"))
     found.append(("chat", f"asks {chat.model}" if chat.url else "no endpoint is set; everything else answers"))
+    scorer = load_scorer(config.scorer)
+    found.append(("scorer", scorer.id if scorer else "none: the reranker cross_encoder has nobody to ask"))
     found.append(("address", _address(config)))
     return found
 
@@ -128,13 +132,15 @@ def check(config: Config) -> list[tuple[str, str]]:
 def _open(config: Config) -> bool:
     if not config.loopback or config.require_key:
         return False
-    if not Path(config.store).exists():
+    if not is_store(config.store):
         return True
     with Keys(config.store) as keys:
         return not keys.any()
 
 
 def _store(config: Config) -> str:
+    if on_server(config.store):
+        return f"{len(collections_in(config.store))} collections on the server"
     path = Path(config.store)
     if not path.exists():
         if not path.absolute().parent.is_dir():

@@ -75,6 +75,9 @@ class Remember(Arguments):
     links: Annotated[list[Linked], BeforeValidator(_unpacked)] = Field(
         default_factory=list, max_length=MAX_IDS, description="Links from it; supersedes retires the old memory."
     )
+    where: Where = Field(
+        default_factory=dict, description='Look for near-duplicates among these only, e.g. {"project": "heron"}.'
+    )
 
 
 class Recall(Arguments):

@@ -20,7 +20,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from trivet._version import __version__
-from trivet.errors import InputError, NotFoundError, TrivetError
+from trivet.errors import InputError, NotFoundError, TrivetError, without_paths
 from trivet.surfaces.mcp import arguments, prompts, resources, tools
 from trivet.surfaces.mcp.tools import Memory
 
@@ -112,7 +112,8 @@ class Handlers:
     def _told(self, error: Exception, what: str) -> str:
         if isinstance(error, TrivetError):
             path = self._memory.engine.path  # where the store lies is nobody's business but the server's
-            return " ".join(str(error).replace(path, Path(path).name).split())
+            said = " ".join(str(error).replace(path, Path(path).name).split())
+            return said if isinstance(error, InputError | NotFoundError) else without_paths(said)
         logger.error("%s failed", what, exc_info=error)
         return f"{what} failed unexpectedly ({type(error).__name__}); the server's log has the details"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.errors import InputError, NotFoundError, StoreError, without_paths
 from trivet.surfaces import wire
 from trivet.surfaces.mcp import answers, arguments, fence
 from trivet.surfaces.mcp.addresses import address
@@ -62,8 +62,6 @@ class Tool:
 
 
 def _remember(memory: Memory, given: arguments.Remember) -> Said:
-    if given.id and memory.engine.get(given.id) is not None:
-        raise InputError(f"id: {given.id!r} exists; change it with update, or leave the id out to have a new one made")
     for link in given.links:
         if memory.engine.get(link.target) is None:
             raise NotFoundError(f"links: there is no document {link.target!r}; give an id that recall gave")
@@ -78,6 +76,8 @@ def _remember(memory: Memory, given: arguments.Remember) -> Said:
         valid_to=given.valid_to or None,
         links=[{"target": link.target, "type": link.type} for link in given.links] or None,
         redact=memory.redact,
+        where=given.where or None,
+        only_new=True,
     )
     similar = [
         answers.Like(
@@ -254,11 +254,11 @@ def _start(text: str) -> str:
 
 
 def _lost(degraded: Iterable[Degraded]) -> list[answers.Lost]:
-    return [answers.Lost(part=item.part, reason=item.reason) for item in degraded]
+    return [answers.Lost(part=item.part, reason=without_paths(item.reason)) for item in degraded]
 
 
 def _notes(degraded: Iterable[Degraded]) -> list[str]:
-    return [fence.line(f"note: {item.part} did not answer: {item.reason}") for item in degraded]
+    return [fence.line(f"note: {item.part} did not answer: {without_paths(item.reason)}") for item in degraded]
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------

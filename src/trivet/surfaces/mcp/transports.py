@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from trivet.errors import InputError, StoreError
-from trivet.keys import Keys
+from trivet.keys import Keys, token_of
 from trivet.surfaces.config import is_loopback
 from trivet.surfaces.mcp.server import build
 
@@ -54,7 +54,7 @@ def http(memory: Memory, host: str, port: int, told: Callable[[str], None]) -> N
     """Until a signal ends it; ``told`` hears the address, once it can be reached."""
     import uvicorn
 
-    with Keys(memory.engine.path) as keys:
+    with Keys(memory.engine.url) as keys:
         local = is_loopback(host)
         if not local and not keys.any_in_use():
             raise InputError(
@@ -108,7 +108,7 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _refused(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
-        token = _token(headers)
+        token = token_of(headers)
         if token is None:
             needed = not self._local or self._keys.any()
             return (401, "send a key as `Authorization: Bearer tvt_...`") if needed else None
@@ -118,14 +118,6 @@ class Guard:
         if not key.may(self._scope, self._collection):
             return 403, f"the key does not allow {self._scope} in this collection"
         return None
-
-
-def _token(headers: dict[bytes, bytes]) -> str | None:
-    said = headers.get(b"authorization", b"").decode("latin-1")
-    if said[:7].lower() == "bearer ":
-        return said[7:].strip()
-    given = headers.get(b"x-api-key")
-    return given.decode("latin-1").strip() if given is not None else None
 
 
 async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, why: str) -> None:

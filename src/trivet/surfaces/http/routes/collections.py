@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from trivet.engine import Engine
+from trivet.errors import without_paths
 from trivet.profile import PROFILES
 from trivet.surfaces import wire
 from trivet.surfaces.http import bodies, problems
@@ -21,8 +22,8 @@ router = APIRouter(tags=["collections"])
 def stats_of(engine: Engine) -> dict[str, Any]:
     found = wire.plain(engine.stats())
     del found["path"]
-    found["embed_error"] = problems.scrubbed(found["embed_error"])
-    found["model"] = problems.scrubbed(found["model"]) if found["model"] else None
+    found["embed_error"] = without_paths(found["embed_error"])
+    found["model"] = without_paths(found["model"]) if found["model"] else None
     return {**found, "fields": list(found["fields"])}
 
 
@@ -83,6 +84,7 @@ async def drop_collection(name: Name, bridge: Asked, caller: Asking) -> Response
             )
         bridge.engines.get(name).drop()
         bridge.engines.forget(name)
+        bridge.jobs.forget(name)
 
     await bridge.store(caller, "admin", work, name)
     return Response(status_code=204)

@@ -21,6 +21,7 @@ from trivet.surfaces.http.routes.shared import (
     Asked,
     Id,
     Name,
+    Redact,
     Where,
     added,
     given,
@@ -50,7 +51,9 @@ def stored(engine: Engine, id: str) -> dict[str, Any]:
     responses=responses(bodies.AddedDocuments, *NAMED, *BODY, status=201),
     summary="Add one document or many",
 )
-async def add_documents(name: Name, body: bodies.OneOrMany, bridge: Asked, caller: Asking) -> Response:
+async def add_documents(
+    name: Name, body: bodies.OneOrMany, bridge: Asked, caller: Asking, redact: Redact = False
+) -> Response:
     """All of them or none. An id that exists is replaced; the same text again changes nothing."""
     items: list[Any] = [body] if isinstance(body, bodies.NewDocument) else body.documents
     if len(items) > bridge.config.max_batch:
@@ -60,7 +63,7 @@ async def add_documents(name: Name, body: bodies.OneOrMany, bridge: Asked, calle
             "documents",
         )
     documents = [item if isinstance(item, str) else given(item) for item in items]
-    found = await bridge.run(caller, "write", name, lambda engine: engine.add(documents))
+    found = await bridge.run(caller, "write", name, lambda engine: engine.add(documents, redact=redact))
     metrics.WRITTEN.inc(found.added + found.updated)
     return reply(added(found), 201)
 
@@ -111,11 +114,13 @@ async def get_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Res
     },
     summary="Add or replace a document",
 )
-async def put_document(name: Name, id: Id, body: bodies.Replacement, bridge: Asked, caller: Asking) -> Response:
+async def put_document(
+    name: Name, id: Id, body: bodies.Replacement, bridge: Asked, caller: Asking, redact: Redact = False
+) -> Response:
     document = given(body)
     if document.setdefault("id", id) != id:
         raise InputError(f"id: {document['id']!r} in the body is not {id!r} in the path; leave it out of the body")
-    found = await bridge.run(caller, "write", name, lambda engine: engine.add([document]))
+    found = await bridge.run(caller, "write", name, lambda engine: engine.add([document], redact=redact))
     metrics.WRITTEN.inc(found.added + found.updated)
     return reply(added(found), 201 if found.added else 200)
 

@@ -10,13 +10,16 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from trivet.surfaces.http import bodies, metrics
+from trivet.surfaces.http import bodies, metrics, problems
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
 from trivet.surfaces.http.routes.shared import Asked, responses
 
 router = APIRouter(tags=["operation"])
-_OPEN: dict[int | str, dict[str, Any]] = {200: {"model": bodies.Health, "description": "Yes"}}
+_OPEN: dict[int | str, dict[str, Any]] = {
+    200: {"model": bodies.Health, "description": "Yes"},
+    405: {"model": bodies.ProblemDetails, "description": problems.KINDS["method-not-allowed"][1]},
+}
 _METRICS = responses(None)
 _METRICS[200] = {
     "description": "Prometheus' text format.",
@@ -24,11 +27,13 @@ _METRICS[200] = {
 }
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", responses=_OPEN, summary="Is the process alive?")
 async def health() -> Response:
     return reply({"status": "ok"})
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     responses={
@@ -45,5 +50,5 @@ async def ready(bridge: Asked) -> Response:
 
 @router.get("/metrics", responses=_METRICS, summary="Numbers for Prometheus")
 async def prometheus(bridge: Asked, caller: Asking) -> Response:
-    page = await bridge.store(caller, "read", lambda: metrics.page(bridge.engines.opened))
+    page = await bridge.store(caller, "read", lambda: metrics.page(bridge.stats))
     return Response(page, media_type=metrics.MEDIA_TYPE)

@@ -7,7 +7,7 @@ told with its number and the lines around it are kept. Neither body is ever held
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,18 +16,21 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from trivet.errors import InputError, TrivetError
+from trivet.surfaces.cli.files import decoded
+from trivet.surfaces.cli.intake import Intake, Tally
+from trivet.surfaces.cli.lines import parsed
 from trivet.surfaces.http import bodies, logs, metrics, problems
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import NDJSON, Lines, payload
-from trivet.surfaces.http.routes.shared import COLLECTION, NAMED, Asked, Name, responses
+from trivet.surfaces.http.routes.shared import COLLECTION, NAMED, Asked, Name, Redact, responses
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
-    from trivet.surfaces.cli.intake import Tally
 
 router = APIRouter(tags=["moving"])
 EXPORT_LINES = 200  # fetched at a time
 SHOWN_PROBLEMS = 100
+MARKDOWN = "text/markdown"
 
 _IMPORT = responses(bodies.ImportLine, *NAMED, 413)
 _IMPORT[200] = {
@@ -48,7 +51,11 @@ _BODY = {
             NDJSON: {
                 "schema": {"type": "string"},
                 "example": '{"id": "door-7", "text": "The side door sticks."}\n{"text": "The roof hatch is new."}\n',
-            }
+            },
+            MARKDOWN: {
+                "schema": {"type": "string"},
+                "example": "---\ntitle: Side door\ntags: [north]\n---\nIt sticks; see [[door-7]].\n",
+            },
         },
     }
 }
@@ -79,9 +86,19 @@ async def export(
     return Lines(chunks())
 
 
-@router.post(f"{COLLECTION}/import", responses=_IMPORT, openapi_extra=_BODY, summary="Take in NDJSON of any length")
-async def import_(name: Name, request: Request, bridge: Asked, caller: Asking) -> Response:
-    """A line a document, or what `export` wrote. Progress comes back while the body is still going in."""
+@router.post(
+    f"{COLLECTION}/import", responses=_IMPORT, openapi_extra=_BODY, summary="Take in NDJSON or a Markdown text"
+)
+async def import_(
+    name: Name,
+    request: Request,
+    bridge: Asked,
+    caller: Asking,
+    redact: Redact = False,
+    id: Annotated[str | None, Query(description="Of a Markdown text, unless its front matter names one.")] = None,
+) -> Response:
+    """A line a document, or what `export` wrote. Progress comes back while the body is still going in. `text/markdown`
+    is one document, whose front matter becomes its fields and whose `[[links]]` name documents that are there."""
     engine = await bridge.run(caller, "write", name, lambda engine: engine)
     bridge.begin_import()
     loop = asyncio.get_running_loop()
@@ -98,18 +115,28 @@ async def import_(name: Name, request: Request, bridge: Asked, caller: Asking) -
         pulling[:] = [asyncio.run_coroutine_threadsafe(next_piece(), loop)]
         return pulling[0].result()
 
+    longest = bridge.config.max_body_bytes
+    is_text = request.headers.get("content-type", "").startswith(MARKDOWN)
+
+    def take(intake: Intake) -> None:
+        if is_text:
+            intake.take_markdown(_whole(iter(pull, None), longest), id, "body")
+        else:
+            intake.take_lines(parsed(_lines(iter(pull, None), longest), "body"))
+
     def work() -> None:
         def tell(line: dict[str, Any]) -> None:
             loop.call_soon_threadsafe(told.put_nowait, payload(line) + b"\n")
 
         try:
-            _take_in(engine, iter(pull, None), bridge.config.max_body_bytes, tell)
+            _take_in(engine, take, redact, tell, lambda: bridge.allow(caller, "write", name))
         finally:
             loop.call_soon_threadsafe(told.put_nowait, None)
 
+    task = loop.run_in_executor(bridge.import_pool, work)
+    task.add_done_callback(bridge.end_import)
+
     async def lines() -> AsyncIterator[bytes]:
-        task = loop.run_in_executor(bridge.import_pool, work)
-        task.add_done_callback(lambda done: bridge.end_import(done))
         try:
             while (line := await told.get()) is not None:
                 yield line
@@ -121,21 +148,26 @@ async def import_(name: Name, request: Request, bridge: Asked, caller: Asking) -
     return Lines(lines())
 
 
-def _take_in(engine: Engine, pieces: Iterator[bytes], longest: int, tell: Any) -> None:
-    from trivet.surfaces.cli.intake import Intake
-    from trivet.surfaces.cli.lines import parsed
-
+def _take_in(
+    engine: Engine,
+    take: Callable[[Intake], None],
+    redact: bool,
+    tell: Callable[[dict[str, Any]], None],
+    check: Callable[[], object],
+) -> None:
+    """``check`` refuses who may no longer: an import can last longer than its key."""
     read = 0
 
     def done(count: int) -> None:
         nonlocal read
         read += count
         tell({"read": read, **_counts(intake.tally)})
+        check()
 
-    intake = Intake(engine, done)
+    intake = Intake(engine, done, redact=redact)
     error = ""
     try:
-        intake.take_lines(parsed(_lines(pieces, longest), "body"))
+        take(intake)
         intake.flush()
     except TrivetError as trouble:
         logs.event("import ended", error=trouble)
@@ -146,6 +178,8 @@ def _take_in(engine: Engine, pieces: Iterator[bytes], longest: int, tell: Any) -
     tally = intake.tally
     metrics.WRITTEN.inc(tally.added + tally.updated)
     last: dict[str, Any] = {"read": read, **_counts(tally), "done": not error, "pending": engine.stats().pending}
+    if redact:
+        last["redacted"] = dict(tally.redacted)
     last["problems"] = [{"line": item.place, "reason": item.reason} for item in tally.broken[:SHOWN_PROBLEMS]]
     tell({**last, "error": error} if error else last)
 
@@ -153,6 +187,18 @@ def _take_in(engine: Engine, pieces: Iterator[bytes], longest: int, tell: Any) -
 def _counts(tally: Tally) -> dict[str, int]:
     counted = {name: getattr(tally, name) for name in ("added", "updated", "unchanged", "repeated", "feedback")}
     return {**counted, "broken": len(tally.broken)}
+
+
+def _whole(pieces: Iterator[bytes], longest: int) -> str:
+    body = bytearray()
+    for piece in pieces:
+        body += piece
+        if len(body) > longest:
+            raise InputError(f"body: more than {longest:,} bytes; a Markdown text is one document")
+    text = decoded(bytes(body))
+    if text is None:
+        raise InputError("body: it is not UTF-8 text; convert it first")
+    return text
 
 
 def _lines(pieces: Iterator[bytes], longest: int) -> Iterator[bytes]:

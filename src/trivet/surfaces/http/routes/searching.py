@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -72,7 +73,25 @@ async def ask(bridge: Bridge, caller: Caller, collection: str, asked: dict[str, 
 
     found = await bridge.run(caller, "read", collection, work)
     metrics.count(found)
-    return reply(answer(found, asked.get("explain", True)))
+    told = answer(found, asked.get("explain", True))
+    bridge.recent.note(collection, found, told["degraded"])
+    if asked.get("marks"):
+        for hit, spans in zip(told["hits"], await bridge.run(caller, "read", collection, _marking(found)), strict=True):
+            hit["marks"] = spans
+    return reply(told)
+
+
+def _marking(found: Results) -> Callable[[Engine], list[list[tuple[int, int]]]]:
+    """Which words of each hit's text were asked for, as the command line marks them."""
+
+    def work(engine: Engine) -> list[list[tuple[int, int]]]:
+        from trivet.surfaces.cli.marks import Marker
+
+        alike = any(part.leg == "trigram" for hit in found.hits for part in hit.contributions)
+        marker = Marker(found.query, engine.language, alike)
+        return [[(start, end) for start, end, _ in marker.spans(hit.text)] for hit in found.hits]
+
+    return work
 
 
 def _settled(where: Any, engine: Engine) -> Any:

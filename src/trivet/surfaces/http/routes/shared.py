@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 
-from trivet.errors import InputError
+from trivet.errors import InputError, without_paths
 from trivet.surfaces import wire
 from trivet.surfaces.http import bodies, problems
 from trivet.surfaces.http.bridge import Bridge
@@ -18,12 +18,13 @@ Where = Annotated[
     list[str] | None,
     Query(description="A filter: `kind=note`, `year>=2020`, `tags=a,b`, or JSON. Repeat: all must hold."),
 ]
+Redact = Annotated[bool, Query(description="Take secrets of known shapes out before anything is stored.")]
 Name = Annotated[str, Path(alias="collection", description="The collection.", examples=["default"], min_length=1)]
 Id = Annotated[str, Path(alias="id", description="The document's id; it may hold slashes.", examples=["door-7"])]
 
 COLLECTION = "/v1/collections/{collection}"
-#: The problems every route may answer with; 404 where something is named, 413 and 415 where there is a body.
-ALWAYS = (400, 401, 403, 422, 429, 500, 503, 504)
+#: The problems every route may answer with; 404 where something is named, 408, 413 and 415 where there is a body.
+ALWAYS = (400, 401, 403, 405, 422, 429, 500, 503, 504)
 
 
 async def bridge_of(request: Request) -> Bridge:
@@ -34,9 +35,7 @@ async def bridge_of(request: Request) -> Bridge:
 Asked = Annotated[Bridge, Depends(bridge_of)]
 
 
-def responses(
-    model: type | None, *more: int, status: int = 200, example: Any = None
-) -> dict[int | str, dict[str, Any]]:
+def responses(model: Any, *more: int, status: int = 200, example: Any = None) -> dict[int | str, dict[str, Any]]:
     """What a route may answer, for OpenAPI."""
     good: dict[str, Any] = {"description": "Done"}
     if model is not None:
@@ -50,7 +49,7 @@ def responses(
     return found
 
 
-NAMED, BODY = (404,), (413, 415)
+NAMED, BODY = (404,), (408, 413, 415)
 
 
 def given(body: bodies.Body) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def shallow(where: Any, limit: int, depth: int = 0) -> Any:
 
 def degraded(items: Any) -> list[dict[str, str]]:
     """A reason may quote a path of a model: not to the world."""
-    return [{"part": item.part, "reason": problems.scrubbed(item.reason)} for item in items]
+    return [{"part": item.part, "reason": without_paths(item.reason)} for item in items]
 
 
 def added(found: Any) -> dict[str, Any]:

@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
-pytest.importorskip("fastapi")
-uvicorn = pytest.importorskip("uvicorn")
-
-from fastapi import FastAPI, Request  # noqa: E402
-from fastapi.responses import JSONResponse  # noqa: E402
-
-from trivet.chat import Chat  # noqa: E402
-from trivet.chat.endpoint import ChatSettings  # noqa: E402
-from trivet.chat.routes import router  # noqa: E402
-from trivet.errors import InputError, NotFoundError, TrivetError  # noqa: E402
-
-from .completions import Completions  # noqa: E402
-
-STATUSES = {NotFoundError: 404, InputError: 422}
+import trivet
+from chat.completions import Completions, serving
+from trivet.chat import Chat
+from trivet.surfaces.config import Config
+from trivet.surfaces.http.app import create
 
 
-@contextmanager
+@contextlib.contextmanager
 def listening(app: Any) -> Iterator[str]:
     bound = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    running = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
     thread.start()
     try:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        running.should_exit = True
         thread.join()
         bound.close()
 
 
 @pytest.fixture
-def client(chat: Chat, server: Completions) -> Iterator[Callable[..., httpx.Client]]:
+def endpoint() -> Iterator[Completions]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Iterator[Chat]:
+    """The same store, opened beside the service."""
+    with trivet.open(tmp_path / "memory.db", embedder="none") as engine:
+        yield Chat(engine)
+
+
+@pytest.fixture
+def client(tmp_path: Path, chat: Chat, endpoint: Completions) -> Iterator[Callable[..., httpx.Client]]:
     """``client("down")``: of a service whose configured model has those manners."""
-    from contextlib import ExitStack
+    with contextlib.ExitStack() as stack:
 
-    with ExitStack() as stack:
-
-        def make(model: str = "echo", **options: Any) -> httpx.Client:
-            app = FastAPI()
-
-            def engine_for(collection: str | None = None) -> Any:
-                if collection not in (None, "default"):
-                    raise NotFoundError(f"collection: there is no {collection!r}")
-                return chat.engine
-
-            settings = ChatSettings() if not model else ChatSettings(**{"url": server.url, "model": model, **options})
-            app.include_router(router(engine_for, settings))
-
-            @app.exception_handler(TrivetError)
-            async def told(request: Request, error: TrivetError) -> JSONResponse:
-                return JSONResponse({"detail": str(error)}, STATUSES[type(error)])
-
-            base = stack.enter_context(listening(app))
+        def make(model: str = "echo", config: dict[str, Any] | None = None, **options: Any) -> httpx.Client:
+            table = {"url": endpoint.url, "model": model, **options} if model else {}
+            settings: dict[str, Any] = {"embedder": "none", "chat": table, **(config or {})}
+            base = stack.enter_context(listening(create(Config(store=str(tmp_path / "memory.db"), **settings))))
             return stack.enter_context(httpx.Client(base_url=base, timeout=60))
 
         yield make
@@ -163,13 +155,13 @@ def test_a_stream_that_breaks_ends_with_an_error_event(client: Callable[..., htt
 
 
 def test_a_client_that_goes_away_leaves_a_partial_episode(
-    client: Callable[..., httpx.Client], chat: Chat, server: Completions
+    client: Callable[..., httpx.Client], chat: Chat, endpoint: Completions
 ) -> None:
     session = chat.session()
     ask = client("endless")
     with ask.stream("POST", f"/sessions/{session.id}/chat", json={"message": "hello", "stream": True}) as response:
         next(response.iter_bytes())
-    assert server.gone.wait(60), "the endpoint was let go"
+    assert endpoint.gone.wait(60), "the endpoint was let go"
     (episode,) = settled(chat, session.id)
     assert episode.state == "partial"
     assert episode.answer.startswith("on and on ")
@@ -192,7 +184,7 @@ def settled(chat: Chat, session: str) -> Any:
     [
         ("POST", "/projects", {"json": {"name": ""}}, 422),
         ("POST", "/projects", {"json": {"name": "a", "url": "http://evil"}}, 422),
-        ("POST", "/projects", {"content": b"{"}, 422),
+        ("POST", "/projects", {"content": b"{", "headers": {"Content-Type": "application/json"}}, 400),
         ("POST", "/sessions", {"json": {"project": "nowhere"}}, 404),
         ("POST", "/sessions", {"json": {"id": "a/b"}}, 422),
         ("GET", "/sessions?collection=other", {}, 404),
@@ -201,6 +193,7 @@ def settled(chat: Chat, session: str) -> Any:
         ("GET", "/sessions/17/episodes?before=x", {}, 404),
         ("POST", "/sessions/17/episodes", {"json": {"user": " "}}, 422),
         ("POST", "/sessions/17/episodes", {"json": {"user": "a", "at": "yesterday"}}, 422),
+        ("POST", "/sessions/17/chat", {"json": {"message": "a", "stream": "yes"}}, 422),
         ("POST", "/sessions/nowhere/episodes", {"json": {"user": "a"}}, 404),
         ("GET", "/sessions/17/search", {}, 422),
         ("GET", "/sessions/17/search?q=a&scope=world", {}, 422),
@@ -216,7 +209,7 @@ def settled(chat: Chat, session: str) -> Any:
 def test_what_is_wrong_is_said(
     client: Callable[..., httpx.Client],
     chat: Chat,
-    server: Completions,
+    endpoint: Completions,
     method: str,
     path: str,
     given: Any,
@@ -225,7 +218,8 @@ def test_what_is_wrong_is_said(
     chat.session(id="17")
     response = client().request(method, path, **given)
     assert response.status_code == status, response.text
-    assert server.log == [], "nobody was asked"
+    assert response.headers["content-type"] == "application/problem+json"
+    assert endpoint.log == [], "nobody was asked"
 
 
 def test_a_page_without_words_is_a_problem_without_paths(client: Callable[..., httpx.Client], chat: Chat) -> None:
@@ -234,3 +228,73 @@ def test_a_page_without_words_is_a_problem_without_paths(client: Callable[..., h
     assert response.status_code == 502
     assert "/opt/models" not in response.text
     assert "[path]" in response.json()["detail"]
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_only_so_many_answers_are_waited_for_and_searching_goes_on(
+    client: Callable[..., httpx.Client], chat: Chat, endpoint: Completions
+) -> None:
+    session = chat.session()
+    ask = client("hangs", {"max_chats": 2, "threads": 1}, timeout=8.0)
+    answers: list[int] = []
+
+    def wait() -> None:
+        answers.append(ask.post(f"/sessions/{session.id}/chat", json={"message": "hello"}).status_code)
+
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    pause = threading.Event()
+    for _ in range(600):
+        if len(endpoint.log) == 2:
+            break
+        pause.wait(0.05)
+    refused = ask.post(f"/sessions/{session.id}/chat", json={"message": "one more"})
+    assert refused.status_code == 429
+    assert refused.headers["retry-after"] == "5"
+    assert len(chat.episodes(session)) == 2, "what is refused is not kept half"
+    assert ask.get(f"/sessions/{session.id}/search", params={"q": "hello", "recent": 0}).status_code == 200
+    for thread in threads:
+        thread.join(60)
+    assert answers == [504, 504]
+    assert ask.post(f"/sessions/{session.id}/chat", json={"message": "again"}).status_code == 504, "a place is free"
+
+
+def test_a_stream_gives_its_place_back_however_it_ends(
+    client: Callable[..., httpx.Client], chat: Chat, endpoint: Completions
+) -> None:
+    session = chat.session()
+    ask = client("endless", {"max_chats": 1})
+    for _ in range(3):
+        endpoint.gone.clear()
+        with ask.stream("POST", f"/sessions/{session.id}/chat", json={"message": "on", "stream": True}) as response:
+            assert response.status_code == 200
+            next(response.iter_bytes())
+        assert endpoint.gone.wait(60)
+        settled(chat, session.id)
+
+
+def test_the_end_of_the_server_does_not_wait_for_a_model(
+    client: Callable[..., httpx.Client], chat: Chat, endpoint: Completions
+) -> None:
+    """The service's thread is joined when this test ends; a model that says nothing would hold it for a minute."""
+    session = chat.session()
+    ask = client("hangs")
+    with pytest.raises(httpx.ReadTimeout):
+        ask.post(f"/sessions/{session.id}/chat", json={"message": "hello"}, timeout=0.5)
+    (episode,) = chat.episodes(session)
+    assert (episode.user, episode.state) == ("hello", "open")
+
+
+def test_what_waits_too_long_is_504_and_the_session_is_there(
+    client: Callable[..., httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = client(config={"request_seconds": 0.2})
+    hold = threading.Event()
+    monkeypatch.setattr(Chat, "projects", lambda self: hold.wait(30) and [])
+    answer = ask.get("/projects")
+    hold.set()
+    assert answer.status_code == 504
+    assert answer.json()["type"].endswith("/timeout")

@@ -1,0 +1,200 @@
+"""Which concepts does this text have?
+
+A *concept* is something a text names, by a key under which two texts that name it meet: a name of one or more words
+(``Billy Elliot``, ``Lord of the Rings``), an identifier (``ERR_42``, ``os.path``, ``GatewaySession``), what stands in
+quotation marks, the subject of a title, the two ends of a triple. No model and no dictionary: capital letters say what
+a name is. Scripts that have none give their words, and the pairs of them; Chinese and Japanese, which have no spaces
+either, the runs of two to four characters that could be a word. So there are more concepts than things, and whoever
+uses them takes the rarest first.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from trivet.tokens import fold, quoted_spans
+
+#: Part of an index's identity: concepts of another version do not meet.
+CONCEPTS_VERSION = 1
+MAX_CONCEPTS = 256  # of one text; a table of names is no reason to connect everything with everything
+MAX_NAME = 120  # characters of a key
+RUN = 3  # parts of a longer name have up to this many words: "Gmina Susz" of "Lubnowy Gmina Susz County"
+QUOTED = 8  # words; a longer quotation is a sentence
+
+_TOKEN = re.compile(r"[^\W_](?:[\w'’.\-/:@&+]*\w)?")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_ASIDE = re.compile(r"\s*[(\[（][^()\[\]（）]*[)\]）]\s*$")
+_LEVEL = re.compile(r"\s+[>|»]\s+")  # a title that is a path: "Game monetization > Add-ons"
+_JOINED = re.compile(r"[a-z][A-Z]|\w[_/:@.]\w")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々]{2,}")
+_KATAKANA = re.compile("[\u30a1-\u30fa\u30fc]{2,}")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]")
+#: Characters of Chinese that hardly ever are part of a name: a name ends there.
+_PARTICLES = re.compile("[的了在是和与及或也都就而但被把对从到向于之其这那你我他她它们吗呢吧啊很不没有说去来个]")
+#: What Korean writes behind a noun.
+_JOSA = re.compile("(?<=[\uac00-\ud7a3]{2})(?:에서|에게|까지|부터|으로|은|는|이|가|을|를|에|의|와|과|도|로)$")
+_JOINERS = "and und et y e in on at to for fur zu"
+_LINKERS = "of the de del della di da do dos du des van von der den ter la le les el al bin ibn"
+_LEADERS = "the a an der die das le la les el los las il lo i gli"
+#: Small words that stand between two names as often as inside one: "Karan and Prerana", "Alice in Wonderland".
+_BETWEEN = frozenset(_JOINERS.split())
+#: Small words that stand inside names.
+_INSIDE = _BETWEEN | frozenset(_LINKERS.split())
+_ARTICLES = frozenset(_LEADERS.split())
+
+Concepts = dict[str, str]  # key → as it was first written
+
+
+class Triple(NamedTuple):
+    """Something that is so: subject, relation, object."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+def concepts(text: str, stop_words: frozenset[str] = frozenset()) -> Concepts:
+    """What a text names. ``stop_words`` are no names, capital or not: "The", "When"."""
+    found: Concepts = {}
+    for key, written in _named(text, stop_words):
+        if key not in found and 1 < len(key) <= MAX_NAME:
+            found[key] = written
+            if len(found) == MAX_CONCEPTS:
+                break
+    return found
+
+
+def subjects(title: str) -> Concepts:
+    """What a document with this title is about: the title, without "(band)" behind it, or the levels of a path."""
+    found: Concepts = {}
+    for part in (title, *(_LEVEL.split(title) if _LEVEL.search(title) else ())):
+        bare = _ASIDE.sub("", part).strip() or part.strip()
+        if 1 < len(key := key_of(bare)) <= MAX_NAME:
+            found.setdefault(key, bare)
+    return found
+
+
+def key_of(name: str) -> str:
+    """The same for every way of writing a name: case, accents, hyphens and a leading article do not count."""
+    composed = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    words = [word for token in _TOKEN.findall(composed) if (word := _key(token))]
+    while len(words) > 1 and words[0] in _ARTICLES:
+        words.pop(0)
+    return " ".join(words)
+
+
+def digest(key: str) -> int:
+    """A concept as a number: 64 bits, so that two of ten million concepts do not meet by chance."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
+
+
+def triples_of(meta: Mapping[str, Any]) -> tuple[Triple, ...]:
+    """The triples a document was given, under ``triples`` of its metadata; what has another shape is not one."""
+    listed = meta.get("triples")
+    if not isinstance(listed, list | tuple):
+        return ()
+    shaped = (item for item in listed if isinstance(item, list | tuple) and len(item) == 3)
+    return tuple(Triple(*item) for item in shaped if all(isinstance(part, str) and key_of(part) for part in item))
+
+
+def _named(text: str, stop_words: frozenset[str]) -> Iterator[tuple[str, str]]:
+    for span in quoted_spans(text):
+        if 0 < len(span.split()) <= QUOTED and (key := key_of(span)):
+            yield key, span.strip()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    run: list[tuple[str, str, bool]] = []  # key, as written, is it a word that may begin and end a name?
+    before = ""  # the caseless word before this one
+    end = 0
+    for found in _TOKEN.finditer(text):
+        gap, end = text[end : found.start()], found.end()
+        token = found.group()
+        if not run and token.isascii() and token.isalpha() and token.islower():  # most of a text
+            before = ""
+            continue
+        word = _POSSESSIVE.sub("", token)
+        joined = gap == " " or (gap == ". " and bool(run) and len(run[-1][0]) == 1)  # J. R. R. Tolkien
+        if run and not joined:
+            yield from _parts(run)
+            run = []
+        if not word.isascii() and _UNSPACED.search(word):
+            yield from _unspaced(word)
+            before = ""
+            continue
+        key = _key(word)
+        if key in stop_words and not (run and key in _INSIDE):
+            yield from _parts(run)
+            run, before = [], ""
+            continue
+        if word[0].isupper():
+            run.append((key, word, True))
+        elif run and (key in _INSIDE or word.isdigit()):
+            run.append((key, word, word.isdigit()))
+        elif run:
+            yield from _parts(run)
+            run = []
+        if _identifies(word):
+            yield key, word
+        if _caseless(word):
+            yield key, word
+            if before and gap == " ":
+                yield f"{before} {key}", f"{before} {word}"
+            before = key
+        else:
+            before = ""
+        if run and word != token:  # Tolkien's son: the name ends at the 's
+            yield from _parts(run)
+            run = []
+    yield from _parts(run)
+
+
+def _parts(run: list[tuple[str, str, bool]]) -> Iterator[tuple[str, str]]:
+    """The whole of a run of capital words, and of a longer one its parts of two words or more."""
+    between = [at for at, (key, _, _) in enumerate(run) if key in _BETWEEN and at + 1 < len(run)]
+    for start, stop in pairwise((-1, *between, len(run))) if between else ():
+        yield from _parts(run[start + 1 : stop])
+    ends = [at for at, (_, _, may_end) in enumerate(run) if may_end]
+    count = len(ends)
+    for first in range(count):
+        for last in range(count - 1, first - 1, -1):
+            words = last - first + 1
+            if words == count or 1 < words <= RUN:
+                part = run[ends[first] : ends[last] + 1]
+                if words > 1 or len(part[0][0]) > 1:
+                    yield " ".join(key for key, _, _ in part), " ".join(written for _, written, _ in part)
+
+
+def _unspaced(word: str) -> Iterator[tuple[str, str]]:
+    for run in _KATAKANA.findall(word):
+        yield run, run
+    for run in _HAN.findall(word):
+        for piece in _PARTICLES.split(run):
+            if 2 <= len(piece) <= 8:
+                yield piece, piece
+            for size in (4, 3, 2):
+                for at in range(len(piece) - size + 1):
+                    yield piece[at : at + size], piece[at : at + size]
+
+
+def _key(word: str) -> str:
+    if word.isascii():
+        bare = (_POSSESSIVE.sub("", word) if "'" in word else word).lower()
+        return bare if bare.isalnum() else bare.replace("-", "").replace("_", "")
+    bare = _JOSA.sub("", _POSSESSIVE.sub("", word))
+    return fold(unicodedata.normalize("NFKC", bare).casefold().replace("-", "").replace("_", "").replace("’", "'"))
+
+
+def _identifies(word: str) -> bool:
+    """A name that no language has: letters with digits, joined or with capitals inside."""
+    if len(word) < 3 or not any(letter.isalpha() for letter in word):
+        return False
+    return _JOINED.search(word) is not None or any(letter.isdigit() for letter in word)
+
+
+def _caseless(word: str) -> bool:
+    return len(word) > 1 and not word.isascii() and word[0].isalpha() and word[0].upper() == word[0].lower()

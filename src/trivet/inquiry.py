@@ -1,0 +1,50 @@
+"""What is asked of the legs, and what did they say?
+
+Both are filled in as the spine goes along, and handed on: what makes the page and what explains a hit read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trivet.types import Candidate, Degraded, Key, Query, Ranking, Stage
+
+if TYPE_CHECKING:
+    from trivet.legs.question import Leg, Question
+    from trivet.stores.contract import Scope, State
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    query: Query
+    legs: list[Leg]
+    questions: dict[str, Question]
+    state: State
+    degraded: tuple[Degraded, ...]
+    scope: Scope | None = None
+    excludes: bool = False
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass(slots=True)
+class Answers:
+    rankings: list[Ranking] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    degraded: list[Degraded] = field(default_factory=list)
+    pool: Sequence[Candidate] = ()
+    stands_for: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    found_as: dict[Key, Key] = field(default_factory=dict)  # what stands in another's place → what the legs found
+    resolved: Callable[[Sequence[int]], Mapping[int, tuple[str, ...]]] = lambda dids: {}
+    weights: Mapping[str, float] = field(default_factory=dict)  # this question's
+    order: dict[str, int] = field(default_factory=dict)  # a higher row number was added later
+
+    def best_passages(self, keys: set[Any]) -> dict[Any, int]:
+        """The passage to show: that of the leg in which the document stands highest."""
+        best: dict[Any, tuple[int, int]] = {}
+        for ranking in self.rankings:
+            for at, key in enumerate(ranking.keys):
+                if key in keys and (key not in best or at < best[key][0]):
+                    best[key] = (at, ranking.passages[at])
+        return {key: pid for key, (_, pid) in best.items()}

@@ -1,0 +1,55 @@
+"""What was found is superseded or resolved: what stands in its place, and what is attached to it?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from trivet.memory.succession import Chains
+from trivet.types import Key
+
+if TYPE_CHECKING:
+    from trivet.inquiry import Answers, Asked
+    from trivet.stores.contract import Shelf
+
+
+def follow(shelf: Shelf, asked: Asked, answers: Answers) -> None:
+    """What is superseded gives its place to the newest that may be seen; in the whole pool, whatever the page."""
+    within = asked.scope
+    if asked.excludes:  # left out by name is another matter than not allowed
+        within = shelf.scope(asked.query.where, (), asked.state.version)
+
+    def allowed(key: Key) -> bool:
+        return within is None or int(key) in within
+
+    def shown(key: Key) -> bool:
+        return asked.scope is None or int(key) in asked.scope
+
+    def chains(dids: Sequence[int]) -> Chains:
+        found = shelf.successors(dids)
+        if within is not None:
+            within.expect(int(item.new) for item in found)
+        return Chains(found, allowed)
+
+    found = chains([int(candidate.key) for candidate in answers.pool])
+    for candidate in answers.pool:
+        answers.found_as.setdefault(found.newest(candidate.key), candidate.key)
+    answers.pool, answers.stands_for = found.follow(answers.pool, shown)
+    answers.resolved = lambda dids: _resolved(shelf, dids, chains, shown)
+
+
+def _resolved(
+    shelf: Shelf, dids: Sequence[int], chains: Callable[[Sequence[int]], Chains], shown: Callable[[Key], bool]
+) -> dict[int, tuple[str, ...]]:
+    """What resolves these documents, in its newest form."""
+    found = shelf.resolutions(dids)
+    known = {did: id for items in found.values() for did, id in items}
+    if not known:
+        return {}
+    newer = chains(list(known))
+    attached: dict[int, tuple[str, ...]] = {}
+    for problem, items in found.items():
+        ends = dict.fromkeys(int(newer.newest(did)) for did, _ in items)
+        kept = [end for end in ends if end != problem and shown(end)]
+        attached[problem] = tuple(known[end] if end in known else newer.id_of(end) for end in kept)
+    return attached

@@ -1,0 +1,179 @@
+"""The candidates are fused: which hits are on this page, with what text, and in which order?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from trivet.fusion.relevance import probability, standings
+from trivet.inquiry import Answers
+from trivet.neighbours import context_of
+from trivet.passages import cut
+from trivet.profile import Profile
+from trivet.rerank import Reranked, Reranker, Tools, build
+from trivet.stores.contract import Shelf, passage_of
+from trivet.types import Adjustment, Candidate, Degraded, Document, Hit, Key, Passage, Query, Ranking
+
+DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
+
+
+@dataclass(slots=True)
+class Page:
+    hits: list[Hit] = field(default_factory=list)
+    said: dict[str, Reranked] = field(default_factory=dict)  # by each reranker, the last time it was asked
+    rerank_ms: float = 0.0
+
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        return tuple(item for done in self.said.values() for item in done.degraded)
+
+    @property
+    def notes(self) -> list[str]:
+        return [f"{name} ({done.note})" if done.note else name for name, done in self.said.items()]
+
+
+class Pages:
+    """Candidates of one collection made into hits."""
+
+    def __init__(self, shelf: Shelf, tools: Tools) -> None:
+        self._shelf, self._tools = shelf, tools
+
+    def page(self, answers: Answers, offset: int, query: Query, profile: Profile) -> Page:
+        """The hits after ``offset``.
+
+        A reranker that scores anew sees the profile's pool whatever the page, so that page 2 never reshuffles page 1.
+        One that only drops is shown more until the page is full.
+        """
+        pool, wanted, page = answers.pool, offset + profile.k, Page()
+        if not profile.rerankers and not profile.min_relevance:
+            page.hits = _numbered(self.hits(pool[offset:wanted], answers), offset)
+            return page
+        steps = [build(step.name, step.options) for step in profile.rerankers]
+        steps = [step for step in steps if step.concerns(query)]
+        drops_only = all(step.name in DROPS_ONLY for step in steps)
+        size = max(profile.pool_size(profile.k), *(step.sees for step in steps), 1) + (offset if drops_only else 0)
+        while True:
+            hits = self.hits(pool[:size], answers)
+            hits = self._reranked(hits, query, steps, answers, page)
+            hits = [hit for hit in hits if hit.relevance >= profile.min_relevance]
+            if not drops_only or len(hits) >= wanted or size >= len(pool):
+                break
+            size *= 4
+        if not drops_only and len(hits) < wanted and isinstance(profile.pool, str):
+            hits = self._prolonged(hits, pool[size:], answers, profile, query, steps, page)
+        page.hits = _numbered(hits[offset:wanted], offset)
+        return page
+
+    def _prolonged(
+        self,
+        hits: list[Hit],
+        rest: Sequence[Candidate],
+        answers: Answers,
+        profile: Profile,
+        query: Query,
+        steps: Sequence[Reranker],
+        page: Page,
+    ) -> list[Hit]:
+        """Behind what the rerankers saw, the fused order goes on: a pool that grows with the page is no last page."""
+        more = self.hits(rest, answers)
+        if hits and more and more[0].score > hits[-1].score:
+            last, down = hits[-1].score, more[0].score - hits[-1].score
+            more = [_moved(hit, min(last, hit.score - down)) for hit in more]  # rounding may lift one above the last
+        drops = [step for step in steps if step.name in DROPS_ONLY]
+        both = self._reranked([*hits, *more], query, drops, answers, page)
+        return [hit for hit in both if hit.relevance >= profile.min_relevance]
+
+    def _reranked(
+        self, hits: list[Hit], query: Query, steps: Sequence[Reranker], answers: Answers, page: Page
+    ) -> list[Hit]:
+        """Through every reranker that the question concerns; what they have to say is written on the page."""
+        tools, begun = self.lent(answers), time.perf_counter()
+        for step in steps:
+            done = step.apply(hits, query, tools)
+            hits = done.hits
+            page.said[step.name] = done
+        page.rerank_ms += (time.perf_counter() - begun) * 1000
+        return hits
+
+    def lent(self, answers: Answers) -> Tools:
+        """What the rerankers are lent for this question."""
+        return replace(self._tools, terms=self._shelf.analyzer.terms, order=answers.order)
+
+    def hits(self, candidates: Sequence[Candidate], answers: Answers) -> list[Hit]:
+        """The one text fetch, for the survivors."""
+        documents = self._shelf.fetch([int(candidate.key) for candidate in candidates])
+        pids = answers.best_passages({candidate.key for candidate in candidates})
+        spans = self._shelf.fetch_spans(list(pids.values()))
+        unseen = [int(candidate.key) for candidate in candidates if candidate.key not in pids]
+        begins = self._shelf.first_passages(unseen) if unseen else {}  # a successor that no leg found itself
+        resolved = answers.resolved(list(documents))
+        paths = self._paths(answers.rankings, documents)
+        standing = standings(answers.rankings, answers.weights)
+        hits: list[Hit] = []
+        for candidate in candidates:
+            document = documents.get(int(candidate.key))
+            if document is None:  # deleted since it was ranked
+                continue
+            answers.order[document.id] = int(candidate.key)
+            pid = pids.get(candidate.key)
+            span = begins.get(int(candidate.key)) if pid is None else spans.get(pid)
+            passage = passage_of(document, span)
+            hits.append(
+                Hit(
+                    len(hits) + 1,
+                    document.id,
+                    candidate.score,
+                    probability(standing(answers.found_as.get(candidate.key, candidate.key))),
+                    document,
+                    passage,
+                    candidate.score,
+                    candidate.contributions,
+                    stands_for=answers.stands_for.get(candidate.key, ()),
+                    resolved_by=resolved.get(int(candidate.key), ()),
+                    path=paths.get(candidate.key, ()),
+                )
+            )
+        return hits
+
+    def around(self, hit: Hit, count: int) -> tuple[Passage, ...]:
+        """What stands before and after the hit."""
+        size = self._shelf.config.get("passage_size")
+        return context_of(hit, count, cut if size is None else lambda text: cut(text, size=size), self._shelf)
+
+    def path(self, ranking: Ranking, key: Key) -> tuple[str, ...]:
+        """How a walk came to this document, in words."""
+        return self._paths([ranking], self._shelf.fetch([int(key)])).get(key, ())
+
+    def _paths(self, rankings: Sequence[Ranking], documents: Mapping[int, Document]) -> dict[Key, tuple[str, ...]]:
+        """How a walk came to these documents, in words: documents by their title, or else their id."""
+        found = {
+            key: path
+            for ranking in rankings
+            for key, path in zip(ranking.keys, ranking.paths, strict=False)
+            if int(key) in documents and path[:1] != path[-1:]  # round to where it began is no explanation
+        }
+        passed = {int(did) for path in found.values() for did in path[::2]}
+        known = {**documents, **self._shelf.fetch([did for did in passed if did not in documents])} if passed else {}
+        if lost := passed - known.keys():  # deleted since: nothing is said of a way that leads through it
+            found = {key: path for key, path in found.items() if lost.isdisjoint(map(int, path[::2]))}
+        told = {did: known[did].title or known[did].id for did in passed & known.keys()}
+        return {
+            key: _once(told[int(step)] if at % 2 == 0 else str(step) for at, step in enumerate(path))
+            for key, path in found.items()
+        }
+
+
+def _once(steps: Iterable[str]) -> tuple[str, ...]:
+    """A concept and the document it is the title of are one step."""
+    listed = tuple(steps)
+    return tuple(step for at, step in enumerate(listed) if not at or step.casefold() != listed[at - 1].casefold())
+
+
+def _moved(hit: Hit, score: float) -> Hit:
+    note = Adjustment("page", hit.score, score, "behind what was reranked")
+    return replace(hit, score=score, adjustments=(*hit.adjustments, note))
+
+
+def _numbered(hits: Iterable[Hit], offset: int) -> list[Hit]:
+    return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, start=offset + 1)]

@@ -1,0 +1,37 @@
+"""How many hits of the same session, thread or file are enough?
+
+At most ``most`` for each value of a field, the best ones; a document without the field is nobody's sibling. What goes
+over the cap comes after everything else, in its order, its score lowered by twice the spread: no answer is lost where
+there is room.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trivet.filters import values_of
+from trivet.rerank.reranker import Reranker, best_first, option, spread_of
+from trivet.types import Hit, Query
+
+
+@dataclass(frozen=True)
+class Cap(Reranker):
+    name: ClassVar[str] = "cap"
+
+    most: int = option(2, "hits of one value that come first", low=1, high=1_000)
+    field: str = option("session", "whose values are counted: a metadata key or a built-in field")
+
+    def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
+        seen: Counter[object] = Counter()
+        down = 2.0 * spread_of(hits)
+
+        def judged(hit: Hit) -> tuple[Hit, float, str]:
+            values = values_of(hit.document, self.field)
+            full = any(seen[value] >= self.most for value in values)
+            seen.update(values)
+            return hit, hit.score - down if full else hit.score, f"more than {self.most} of one {self.field}"
+
+        return best_first(self, [judged(hit) for hit in hits])

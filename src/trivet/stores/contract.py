@@ -1,0 +1,273 @@
+"""What does the engine ask of a store?
+
+The values that pass between them, and the protocols that SQLite, PostgreSQL and Qdrant answer. The engine, the spine
+and the backlog know a store by this file alone; ``tests/contract/`` holds every store to the same behaviour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Succession
+
+if TYPE_CHECKING:
+    from trivet.analysis import Analyzer, ParsedQuery
+    from trivet.filters import Filter
+    from trivet.types import Vector
+
+Found = tuple[float, int, int]  # score, passage, document
+Span = tuple[int, int, int, int]  # document, ordinal, start, stop
+Text = tuple[int, int, str, str]  # passage, document, title, text
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    mid: int
+    id: str
+    spec: str
+    dim: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a search reads first, in one look-up: is there news, what are the settings, which model answers?"""
+
+    version: int
+    settings: str
+    documents: int
+    passages: int
+    model: Model | None
+
+    @property
+    def pending(self) -> int:
+        """Passages the model has not embedded yet."""
+        return self.passages - self.model.vectors if self.model else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked document, cut and hashed, ready to be written."""
+
+    document: Document
+    hash: bytes
+    passages: tuple[tuple[int, int, int, bytes], ...]  # ordinal, start, stop, hash
+    meta: str
+    links: tuple[Link, ...] | None = None  # None: not said, those that are there stay
+    vector: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    added: int
+    updated: int
+    unchanged: int
+    pids: tuple[int, ...] = ()  # new passages
+
+    def __add__(self, other: Written) -> Written:
+        return Written(
+            self.added + other.added,
+            self.updated + other.updated,
+            self.unchanged + other.unchanged,
+            self.pids + other.pids,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of the settings, its profiles as they are stored."""
+
+    number: int
+    at: datetime
+    by: str
+    settings: str
+    previous: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An API key as it is kept: the secret is not, only its hash."""
+
+    id: str
+    name: str
+    hash: bytes
+    scope: str
+    collections: str  # JSON: the names it is bound to, [] for all
+    created: float
+    revoked: float | None = None
+
+
+def passage_of(document: Document, span: Span | None) -> Passage:
+    """The text is kept once, with the document; a passage is where in it."""
+    if span is None:  # its document was rewritten between ranking and fetching
+        return Passage(0, 0, len(document.text), document.text)
+    _, ordinal, start, stop = span
+    return Passage(ordinal, start, stop, document.text[start:stop])
+
+
+class Scope(Protocol):
+    """Which documents a question may see: a filter and the excluded ids, in the store's own form."""
+
+    def __contains__(self, did: int, /) -> bool: ...
+
+    def expect(self, dids: Iterable[int]) -> None:
+        """These will be asked after one by one: a store that has to look them up does it once."""
+
+
+class Proposing(Protocol):
+    """A store that proposes passages for the trigram leg to compare."""
+
+    def find_trigrams(self, terms: Sequence[str], depth: int, scope: Any, version: int) -> list[Found]: ...
+    def passage_texts(self, pids: Sequence[int]) -> dict[int, str]: ...
+
+
+@runtime_checkable
+class Scoring(Protocol):
+    """A store whose server compares spellings itself."""
+
+    def find_alike(
+        self, keywords: str, threshold: float, depth: int, scope: Any, version: int
+    ) -> tuple[list[Found], tuple[str, ...]]: ...
+
+
+class Shelf(Protocol):
+    """One collection. Safe to use from many threads."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def analyzer(self) -> Analyzer: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def read_only(self) -> bool: ...
+
+    # state, settings and models
+    def state(self) -> State: ...
+    def change_settings(self, change: Callable[[str], str], by: str = "") -> str: ...
+    def settings_history(self, limit: int) -> Sequence[Change]: ...
+    def settings_change(self, number: int) -> Change | None: ...
+    def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model: ...
+    def model_id(self, mid: int) -> str: ...
+    def forget_other_models(self, mid: int) -> None: ...
+
+    # records
+    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written: ...
+    def remember(
+        self,
+        item: Prepared,
+        mid: int | None,
+        same: Callable[[Document], bool],
+        likely: Sequence[int],
+        named: bool,
+        importance: Callable[[float], float],
+    ) -> tuple[str, Written | None]: ...
+    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written: ...
+    def remove(self, dids: Sequence[int]) -> int: ...
+    def link(self, links: Sequence[Link]) -> None: ...
+    def unlink(self, source: str, target: str, kind: str | None) -> int: ...
+    def links_of(self, identifier: str | None = None) -> list[Link]: ...
+    def touch(self, ids: Sequence[str]) -> int: ...
+    def judge(self, given: Feedback) -> None: ...
+    def restore_feedback(self, given: Sequence[Feedback]) -> int: ...
+    def forget_feedback(self, query: str | None, identifier: str | None) -> int: ...
+    def feedbacks(self) -> list[Feedback]: ...
+
+    # reading
+    def dids(self, ids: Sequence[str]) -> dict[str, int]: ...
+    def fetch(self, dids: Sequence[int]) -> dict[int, Document]: ...
+    def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]: ...
+    def first_passages(self, dids: Sequence[int]) -> dict[int, Span]: ...
+    def documents(self, where: Filter | None = None) -> Iterator[Document]: ...
+    def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]: ...
+    def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]: ...
+    def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]: ...
+    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]: ...
+    def texts(self, limit: int) -> list[tuple[str, str]]: ...
+    def count(self, table: str) -> int: ...
+    def fields(self) -> list[str]: ...
+
+    # filters and links that change recall
+    def check_fields(self, where: Filter) -> None: ...
+    def matching(self, where: Filter) -> list[int]: ...
+    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None: ...
+    def only(self, did: int) -> Scope: ...
+    def has_chains(self, version: int) -> bool: ...
+    def successors(self, dids: Sequence[int]) -> list[Succession]: ...
+    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]: ...
+
+    # finding: what the legs ask
+    def find_words(
+        self, query: ParsedQuery, match: str, depth: int, scope: Any, version: int
+    ) -> tuple[list[Found], float, tuple[str, ...]]: ...
+    @property
+    def spelling(self) -> Proposing | Scoring: ...
+    def find_near(self, vector: Vector, model: Model, depth: int, scope: Any, version: int) -> list[Found]: ...
+    def is_current(self, leg: str, state: State) -> bool: ...
+
+    # embedding
+    def unembedded(self, mid: int) -> int: ...
+    def next_pending(self, mid: int, after: int, limit: int) -> list[Text]: ...
+    def known_vectors(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]: ...
+    def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None: ...
+    def sole_vectors(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]: ...
+    def passages_of(self, dids: Sequence[int]) -> list[tuple[int, int, int, int, int, bytes]]:
+        """(pid, did, ordinal, start, stop, hash) of these documents' passages, in order."""
+
+    def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]: ...
+    def embedding(self) -> AbstractContextManager[bool]: ...
+
+    # care
+    def tidy(self, progress: Progress | None = None, graph: bool = False) -> None: ...
+    def read_connections(self) -> None:
+        """Bring the graph up to date in the background, where there is one."""
+
+    def tidy_words(self, progress: Progress | None = None) -> None: ...
+    def verify(self) -> tuple[list[str], dict[str, int]]: ...
+    def discard_projections(self) -> None: ...
+
+
+class KeyTable(Protocol):
+    """Where the API keys of a store are kept; ``trivet.keys`` knows what they mean."""
+
+    def add(self, row: KeyRow) -> None: ...
+    def rows(self) -> list[KeyRow]: ...
+    def find(self, identifier: str) -> KeyRow | None: ...
+    def revoke(self, identifier: str, at: float) -> None: ...
+    def any(self) -> bool: ...
+    def any_in_use(self) -> bool: ...
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """Where collections are kept."""
+
+    @property
+    def path(self) -> Any:
+        """What a person knows it by; never a password."""
+
+    @property
+    def url(self) -> str:
+        """What opens it again."""
+
+    def shelf(self, name: str, config: Mapping[str, Any], settings: str) -> Shelf:
+        """The collection of that name, made if it is new; ``config`` is what was asked for, None where nothing was."""
+
+    def names(self) -> list[str]: ...
+    def drop(self, name: str) -> None: ...
+    def problems(self) -> list[str]: ...
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the truth, and of what can be made from it again."""
+
+    def files(self) -> set[Path]:
+        """Files that are its own, none on a server: nothing else may be written there."""
+
+    def close(self) -> None: ...

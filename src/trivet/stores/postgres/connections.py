@@ -1,0 +1,129 @@
+"""Who names what in a collection on a server, kept ready to walk?
+
+The graph is a projection of the passages, held by each process that walks it: the same one as of a file, read from the
+server and kept in this machine's cache folder between processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trivet.concepts import Triple, triples_of
+from trivet.errors import StoreError, TrivetError
+from trivet.stores.postgres import ties
+from trivet.stores.postgres.database import Database
+
+if TYPE_CHECKING:
+    from trivet.analysis import Analyzer
+    from trivet.graph.block import Graph
+    from trivet.graph.walk import Tie
+    from trivet.stores.sqlite.graph import GraphIndex
+
+MANY_BEHIND = 5_000  # passages it has not read: some seconds
+
+
+class Connections:
+    """The graph of one collection, and what it reads."""
+
+    def __init__(self, database: Database, cid: int, analyzer: Analyzer, start: Callable[..., None]) -> None:
+        self._database, self._cid, self._analyzer, self._start = database, cid, analyzer, start
+        self._lock = threading.Lock()
+        self._reading = threading.Event()
+        self._index: GraphIndex | None = None
+        self._linked = (-1, False)  # at which version: is there any link?
+
+    def graph(self, version: int) -> Graph:
+        """Much that is new is read in the background: a search does not wait minutes for a leg."""
+        index = self._opened()
+        if not index.is_current(version) and (self._reading.is_set() or index.behind > MANY_BEHIND):
+            self.read()
+            raise StoreError(f"its connections are being read ({index.behind:,} passages to go); it answers after that")
+        return index.graph(version)
+
+    def ties(self, dids: Sequence[int], version: int) -> list[Tie]:
+        known, linked = self._linked
+        if known != version:
+            linked = ties.any_links(self._database.all, self._cid)
+            self._linked = (version, linked)
+        return ties.ties(self._database.all, self._cid, dids, linked)
+
+    @property
+    def in_use(self) -> bool:
+        return self._index is not None
+
+    def read(self) -> None:
+        """Bring the graph up to date in the background."""
+        if not self._reading.is_set():
+            self._reading.set()
+            self._start(self._read)
+
+    def _read(self) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                self.catch_up()
+        finally:
+            self._reading.clear()
+
+    def catch_up(self) -> None:
+        (version,) = self._database.all("SELECT version FROM heads WHERE cid = %s", (self._cid,))[0]
+        index = self._opened()
+        index.catch_up(version)
+        index.settle(at_least=1_000)
+
+    def discard(self) -> None:
+        self._opened().discard()
+
+    def _opened(self) -> GraphIndex:
+        from trivet.stores.sqlite.graph import GraphIndex
+
+        with self._lock:
+            if self._index is None:
+                row = self._database.all("SELECT created FROM collections WHERE cid = %s", (self._cid,))
+                identity = f"{self._analyzer.id}/{self._cid}/{row[0][0] if row else 0!r}"
+                folder = _cache() / blake2b(self._database.address.shown.encode(), digest_size=8).hexdigest()
+                stop_words = self._analyzer.stop_words
+                self._index = GraphIndex(folder / f"c{self._cid}", self, identity, stop_words)
+            return self._index
+
+    # --- what the projection reads ------------------------------------------------------------------------------------
+
+    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
+        sql = (
+            "SELECT p.pid, p.did, d.title, p.body FROM passages p JOIN documents d ON d.cid = p.cid AND d.did = p.did "
+            "WHERE p.cid = %s AND p.pid > %s ORDER BY p.pid LIMIT %s"
+        )
+        return [
+            (pid, did, title, body[len(title) + 1 :] if title else body)
+            for pid, did, title, body in self._database.all(sql, (self._cid, pid, limit))
+        ]
+
+    def count_after(self, pid: int) -> int:
+        sql = "SELECT count(*) FROM passages WHERE cid = %s AND pid > %s"
+        return int(self._database.all(sql, (self._cid, pid))[0][0])
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        sql = "SELECT seq, pid FROM removed WHERE cid = %s AND seq > %s ORDER BY seq"
+        return [(seq, pid) for seq, pid in self._database.all(sql, (self._cid, seq))]
+
+    def newest(self) -> tuple[int, int]:
+        row: list[tuple[Any, ...]] = self._database.all(
+            "SELECT last_passage, last_removed FROM heads WHERE cid = %s", (self._cid,)
+        )
+        return (int(row[0][0]), int(row[0][1])) if row else (0, 0)
+
+    def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
+        sql = "SELECT did, meta FROM documents WHERE cid = %s AND did = ANY(%s) AND strpos(meta, '\"triples\"') > 0"
+        return {did: triples_of(json.loads(meta)) for did, meta in self._database.all(sql, (self._cid, list(dids)))}
+
+
+def _cache() -> Path:
+    said = os.environ.get("TRIVET_CACHE")
+    home = Path(said) if said else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trivet"
+    return home / "graphs"

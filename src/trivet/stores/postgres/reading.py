@@ -1,0 +1,154 @@
+"""Which documents are there, which does a filter allow, and which are connected?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from trivet.errors import InputError
+from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
+from trivet.stores.contract import Span
+from trivet.stores.postgres import facets, links, records
+from trivet.stores.postgres.collection import Collection
+from trivet.stores.postgres.filter_sql import compile_filter
+from trivet.stores.postgres.scope import Scope
+from trivet.types import Document, Facet, Period, Succession
+
+SCOPES_KEPT = 64  # filters whose count is remembered until the next write
+BATCH = 500  # documents read at a time
+
+
+class Reading(Collection):
+    """What is read of a collection."""
+
+    def dids(self, ids: Sequence[str]) -> dict[str, int]:
+        sql = "SELECT id, did FROM documents WHERE cid = %s AND id = ANY(%s)"
+        return dict(self._all(sql, (self.cid, list(ids)))) if ids else {}
+
+    def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
+        if not dids:
+            return {}
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE cid = %s AND did = ANY(%s)"
+        return {row[0]: records.document_of(row) for row in self._all(sql, (self.cid, list(dids)))}
+
+    def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]:
+        sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
+        return records.spans(self._all(sql, (self.cid, list(pids)))) if pids else {}
+
+    def first_passages(self, dids: Sequence[int]) -> dict[int, Span]:
+        sql = "SELECT did, did, ordinal, start, stop FROM passages WHERE cid = %s AND did = ANY(%s) AND ordinal = 0"
+        return records.spans(self._all(sql, (self.cid, list(dids)))) if dids else {}
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        last = 0
+        while rows := self.page(where, last, BATCH):
+            last = rows[-1][0]
+            yield from (document for _, document in rows)
+
+    def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]:
+        """(row number, document) of those behind a row number, in its order."""
+        condition, values = self._within(where)
+        sql = f"SELECT {records.COLUMNS} FROM documents d WHERE d.cid = %s AND d.did > %s{condition}"
+        rows = self._all(f"{sql} ORDER BY d.did LIMIT %s", (self.cid, after, *values, limit))
+        return [(row[0], records.document_of(row)) for row in rows]
+
+    def _within(self, where: Filter | None) -> facets.Condition:
+        if where is None:
+            return "", ()
+        condition, values = compile_filter(where, self.cid)
+        allowed = f"SELECT d.did FROM documents d WHERE d.cid = {self.cid} AND ({condition})"
+        return f" AND d.did IN ({allowed})", values
+
+    def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
+        """The kinds first, then every field of the metadata, ``most`` of them."""
+        within = self._within(where)
+        found = [facets.kinds(self._all, self.cid, within, values)]
+        return found + [facets.facet(self._all, self.cid, key, within, values) for key in self.fields()[:most]]
+
+    def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
+        return facets.timeline(self._all, self.cid, column, step, self._within(where))
+
+    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
+        return links.superseded(self._all, self.cid, ids, limit)
+
+    def texts(self, limit: int) -> list[tuple[str, str]]:
+        sql = "SELECT id, text FROM documents WHERE cid = %s AND text <> '' ORDER BY did LIMIT %s"
+        return [(id, text) for id, text in self._all(sql, (self.cid, limit))]
+
+    def count(self, table: str) -> int:
+        return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = %s", (self.cid,))[0][0])
+
+    # --- filters ----------------------------------------------------------------------------------------------------
+
+    def check_fields(self, where: Filter) -> None:
+        """Refuse a field that no document has: a typo would otherwise answer with silence."""
+        for field, must_be_known in fields_of(where):
+            built_in, name = split_field(field)
+            if built_in or not must_be_known:
+                continue
+            sql = "SELECT 1 FROM fields WHERE cid = %s AND key = %s LIMIT 1"
+            if self._all(sql, (self.cid, name)):
+                continue
+            if not self._all("SELECT 1 FROM documents WHERE cid = %s LIMIT 1", (self.cid,)):
+                return
+            known = [*BUILT_IN_FIELDS, *self.fields()]
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+
+    def fields(self) -> list[str]:
+        """The metadata keys in use; a skip-scan, one look-up a key."""
+        found: list[str] = []
+        sql = "SELECT key FROM fields WHERE cid = %s AND key > %s ORDER BY key LIMIT 1"
+        while row := self._all(sql, (self.cid, found[-1] if found else "")):
+            found.append(row[0][0])
+        return found
+
+    def matching(self, where: Filter) -> list[int]:
+        condition, values = compile_filter(where, self.cid)
+        sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND ({condition})"
+        return [did for (did,) in self._all(sql, (self.cid, *values))]
+
+    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+        """The condition every leg applies; None when everything may answer."""
+        if where is None and not exclude:
+            return None
+        scope = self._scope_of(where, version) if where is not None else Scope(self._all, self.cid)
+        return scope.without(self.dids(exclude).values()) if exclude else scope
+
+    def only(self, did: int) -> Scope:
+        """Just this document."""
+        return Scope(self._all, self.cid, ("d.did = %s", [did]))
+
+    def _scope_of(self, where: Filter, version: int) -> Scope:
+        with self._lock:
+            if version != self._scopes_version:
+                self._scopes.clear()
+                self._scopes_version = version
+            elif where in self._scopes:
+                self._scopes.move_to_end(where)
+                return self._scopes[where]
+        self.check_fields(where)
+        scope = Scope(self._all, self.cid, compile_filter(where, self.cid))
+        with self._lock:
+            # an access is no news, so a version does not tell when what is known of access times is out of date
+            if version == self._scopes_version and not any(field == "accessed" for field, _ in fields_of(where)):
+                self._scopes[where] = scope
+                if len(self._scopes) > SCOPES_KEPT:
+                    self._scopes.popitem(last=False)
+        return scope
+
+    # --- links that change recall -----------------------------------------------------------------------------------
+
+    def has_chains(self, version: int) -> bool:
+        known, found = self._chained
+        if known != version:
+            found = links.any_that_count(self._all, self.cid)
+            self._chained = (version, found)
+        return found
+
+    def successors(self, dids: Sequence[int]) -> list[Succession]:
+        return links.successors(self._all, self.cid, dids)
+
+    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+        return links.resolutions(self._all, self.cid, dids)

@@ -1,0 +1,279 @@
+"""What is asked of one collection on a PostgreSQL server?
+
+What changes it, what the legs find in it, and its care; ``reading.py`` and ``embedding.py`` are the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
+from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
+from trivet.stores.postgres import judgements, links, records
+from trivet.stores.postgres.collection import now
+from trivet.stores.postgres.embedding import Embedding
+from trivet.stores.postgres.meaning import Meaning
+from trivet.stores.postgres.reading import Reading
+from trivet.stores.postgres.scope import Scope
+from trivet.stores.postgres.spelling import Spelling
+from trivet.stores.postgres.words import Words
+from trivet.types import Document, Feedback, Link
+
+if TYPE_CHECKING:
+    from trivet.analysis import ParsedQuery
+    from trivet.graph.block import Graph
+    from trivet.graph.walk import Tie
+    from trivet.stores.contract import Progress
+    from trivet.types import Vector
+
+
+class Shelf(Reading, Embedding):
+    """One collection. Safe to use from many threads."""
+
+    # --- settings and models ------------------------------------------------------------------------------------------
+
+    def change_settings(self, change: Callable[[str], str], by: str = "") -> str:
+        """Replace the settings by ``change(current)`` and write down who did, in one transaction."""
+        with self._changing() as (connection, _, current):
+            settings = change(current)
+            connection.execute("UPDATE heads SET settings = %s WHERE cid = %s", (settings, self.cid))
+            judgements.record(connection, self.cid, by, settings, current, now())
+        return settings
+
+    def settings_history(self, limit: int) -> list[Change]:
+        self.state()  # refuses a collection that was dropped
+        return judgements.changes(self._all, self.cid, limit)
+
+    def settings_change(self, number: int) -> Change | None:
+        found = judgements.changes(self._all, self.cid, 1, number)
+        return found[0] if found else None
+
+    def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model:
+        """Make a model known; ``answers`` makes it the collection's own."""
+        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:  # a caller's own embedder may say anything
+            raise InputError(f"embedder {spec!r}: its dim is {dim!r}; it must be a whole number from 1 up")
+        if dim > 16_000:
+            raise InputError(f"embedder {spec!r}: its dim is {dim:,}; pgvector keeps 16,000 at most")
+        with self._changing() as (connection, _, _):
+            sql = "UPDATE models SET spec = %s WHERE cid = %s AND id = %s RETURNING mid, id, spec, dim, vectors"
+            row = connection.execute(sql, (spec, self.cid, identifier)).fetchone()
+            if row is None:
+                row = connection.execute(
+                    "UPDATE heads SET last_model = last_model + 1 WHERE cid = %s RETURNING last_model", (self.cid,)
+                ).fetchone()
+                assert row is not None
+                row = (row[0], identifier, spec, dim, 0)
+                connection.execute(
+                    "INSERT INTO models (cid, mid, id, spec, dim, vectors) VALUES (%s, %s, %s, %s, %s, %s)",
+                    (self.cid, *row),
+                )
+            if answers:
+                connection.execute("UPDATE heads SET mid = %s WHERE cid = %s", (row[0], self.cid))
+        return Model(*row)
+
+    def model_id(self, mid: int) -> str:
+        rows = self._all("SELECT id FROM models WHERE cid = %s AND mid = %s", (self.cid, mid))
+        return str(rows[0][0]) if rows else ""
+
+    def forget_other_models(self, mid: int) -> None:
+        """Delete the vectors of every model but this one."""
+        with self._changing() as (connection, _, _):
+            connection.execute("DELETE FROM vectors WHERE cid = %s AND mid <> %s", (self.cid, mid))
+            sql = "DELETE FROM models WHERE cid = %s AND mid <> %s RETURNING mid"
+            gone = connection.execute(sql, (self.cid, mid)).fetchall()
+        for (old,) in gone:
+            self.store.drop_index(f"meaning_{self.cid}_{old}")
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
+        with self._changing() as (connection, place, _):
+            return records.write(connection, place, mid, batch, now())
+
+    def remember(
+        self,
+        item: Prepared,
+        mid: int | None,
+        same: Callable[[Document], bool],
+        likely: Sequence[int],
+        named: bool,
+        importance: Callable[[float], float],
+    ) -> tuple[str, Written | None]:
+        """Store it, unless a document that is ``same`` is there: that one is reinforced. (id, what was written)"""
+        with self._changing() as (connection, place, _):
+            own = records.find(connection, self.cid, item.document.id) if named else None
+            if own is not None:
+                twin = own if same(own) else None
+            else:
+                twin = records.twin(connection, self.cid, item, same, likely)
+            if twin is None:
+                return item.document.id, records.write(connection, place, mid, [item], now())
+            records.touch(connection, self.cid, [twin.id], now())
+            sql = "UPDATE documents SET importance = %s WHERE cid = %s AND id = %s"
+            connection.execute(sql, (importance(twin.importance), self.cid, twin.id))
+            links.add(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
+            return twin.id, None
+
+    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
+        """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
+        with self._changing() as (connection, place, _):
+            known = records.find(connection, self.cid, identifier)
+            if known is None:
+                raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
+            return records.write(connection, place, mid, [change(known)], now())
+
+    def remove(self, dids: Sequence[int]) -> int:
+        with self._changing() as (connection, place, _):
+            return records.remove(connection, place, dids)
+
+    def link(self, given: Sequence[Link]) -> None:
+        with self._changing() as (connection, _, _):
+            links.add(connection, self.cid, given)
+
+    def unlink(self, source: str, target: str, kind: str | None) -> int:
+        with self._changing() as (connection, _, _):
+            sql = "DELETE FROM links WHERE cid = %s AND source = %s AND target = %s AND type = coalesce(%s, type)"
+            return connection.execute(sql, (self.cid, source, target, kind)).rowcount
+
+    def links_of(self, identifier: str | None = None) -> list[Link]:
+        return links.of(self._all, self.cid, identifier)
+
+    def touch(self, ids: Sequence[str]) -> int:
+        with self._held() as (connection, _, _):
+            return records.touch(connection, self.cid, ids, now())
+
+    def judge(self, given: Feedback) -> None:
+        """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
+        with self._held() as (connection, _, _):
+            if records.find(connection, self.cid, given.id) is None:
+                told = f"there is no document {given.id!r} in collection {self.name!r}"
+                raise NotFoundError(f"feedback: {told}; name it by the id that search shows (hit.id)")
+            # what is said now replaces what was said before, even where the clock was set back in between
+            judgements.forget(connection, self.cid, given.query, given.id)
+            judgements.restore(connection, self.cid, [given])
+
+    def restore_feedback(self, given: Sequence[Feedback]) -> int:
+        with self._held() as (connection, _, _):
+            return judgements.restore(connection, self.cid, given)
+
+    def forget_feedback(self, query: str | None, identifier: str | None) -> int:
+        with self._held() as (connection, _, _):
+            return judgements.forget(connection, self.cid, query, identifier)
+
+    def feedbacks(self) -> list[Feedback]:
+        self.state()  # refuses a collection that was dropped
+        return judgements.read(self._all, self.cid)
+
+    # --- finding: what the legs ask ---------------------------------------------------------------------------------
+
+    def is_current(self, leg: str, state: State) -> bool:
+        return True  # the server's indexes are part of every write
+
+    def find_words(
+        self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
+    ) -> tuple[list[Found], float, tuple[str, ...]]:
+        rows = self._all("SELECT bm25, passages, terms FROM heads WHERE cid = %s", (self.cid,))
+        if not rows:
+            raise NotFoundError(f"collection: {self.name!r} was dropped")
+        bm25, passages, count = rows[0]
+        words = Words(self._database, self.cid, self._table if bm25 else None, passages, count / max(1, passages))
+        return words.find(query, match, depth, scope)
+
+    @property
+    def spelling(self) -> Spelling:
+        return Spelling(self._database, self.cid)
+
+    def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
+        meaning = Meaning(self._database, self.cid, model)
+        if meaning.wants_index() and model.mid not in self._indexed:
+            self._indexed.add(model.mid)
+            if not meaning.has_index():
+                self.store.start(self._build, meaning)
+        found = meaning.near(vector, depth, scope)
+        # asked after the vectors were read: a model that is still there had all of them then
+        if not self._all("SELECT 1 FROM models WHERE cid = %s AND mid = %s", (self.cid, model.mid)):
+            raise ModelReplacedError(f"collection: {self.name!r} was re-embedded with another model meanwhile")
+        return found
+
+    def _build(self, meaning: Meaning) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile, or not allowed: the exact comparison serves
+                meaning.build()
+        finally:
+            self._indexed.discard(meaning.model.mid)
+
+    # --- care -------------------------------------------------------------------------------------------------------
+
+    def graph(self, version: int) -> Graph:
+        return self._connections.graph(version)
+
+    def ties(self, dids: Sequence[int], version: int) -> list[Tie]:
+        return self._connections.ties(dids, version)
+
+    def read_connections(self) -> None:
+        """Bring the graph up to date in the background."""
+        self._connections.read()
+
+    def tidy(self, progress: Progress | None = None, graph: bool = False) -> None:
+        """Make what is missing among the server's indexes, so that no search has to do without."""
+        self.tidy_words(progress)
+        with contextlib.suppress(TrivetError):  # what is stored is stored; ``verify`` tells of an index that is missing
+            self._tidy_indexes()
+        if graph or self._connections.in_use:
+            self._connections.catch_up()
+
+    def _tidy_indexes(self) -> None:
+        self.store.analyse()
+        state = self.state()
+        if state.model is not None:
+            meaning = Meaning(self._database, self.cid, state.model)
+            if meaning.wants_index() and not meaning.has_index():
+                meaning.build()
+
+    def tidy_words(self, progress: Progress | None = None) -> None:
+        if self._database.server.bm25 and not self.read_only:
+            self.store.add_words(self, progress)
+
+    def verify(self) -> tuple[list[str], dict[str, int]]:
+        """Do the counts every search relies on agree with the rows?"""
+        state = self.state()
+        # One statement sees one moment: another process may be writing.
+        row = self._all(
+            "SELECT h.documents, (SELECT count(*) FROM documents d WHERE d.cid = %s), "
+            "h.passages, (SELECT count(*) FROM passages p WHERE p.cid = %s), "
+            "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.cid = %s AND v.mid = h.mid), "
+            "(SELECT count(*) FROM documents d WHERE d.cid = %s AND NOT EXISTS "
+            "(SELECT 1 FROM passages p WHERE p.cid = %s AND p.did = d.did)), h.bm25 "
+            "FROM heads h LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = %s",
+            (self.cid,) * 6,
+        )[0]
+        found: list[str] = []
+        for name, kept, rows in (("documents", *row[0:2]), ("passages", *row[2:4]), ("vectors", *row[4:6])):
+            if rows != kept:
+                found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
+        if row[6]:
+            found.append(f"documents: {row[6]:,} have no passage and cannot be found")
+        checked = {"documents": state.documents, "passages": state.passages, "words": state.passages}
+        if row[7]:
+            sql = f"SELECT (SELECT count(*) FROM {self._table}), (SELECT passages FROM heads WHERE cid = %s)"
+            indexed, passages = self._all(sql, (self.cid,))[0]
+            checked["words"] = indexed
+            if indexed != passages:
+                found.append(f"words: {indexed:,} passages indexed, {passages:,} stored; run rebuild")
+        if state.model is not None:
+            checked["vectors"] = state.model.vectors
+            meaning = Meaning(self._database, self.cid, state.model)
+            if meaning.wants_index() and not meaning.has_index():
+                found.append(f"meaning: there is no index {meaning.index!r}; run rebuild")
+        return found, checked
+
+    def discard_projections(self) -> None:
+        """Drop what ``tidy`` makes again; the rest of the server's indexes are its own to mend (REINDEX)."""
+        self._connections.discard()
+        self.store.drop_words(self)
+        self.store.recount(self)
+        for (mid,) in self._all("SELECT mid FROM models WHERE cid = %s", (self.cid,)):
+            self.store.drop_index(f"meaning_{self.cid}_{mid}")

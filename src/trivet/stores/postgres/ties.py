@@ -1,0 +1,139 @@
+"""Which documents belong together on a server, whatever they say?
+
+What ``stores/sqlite/ties.py`` reads of a file, in as few questions as a server should be asked: all links at once, all
+sessions at once, all shared values at once. The meaning of each is written there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trivet.filters import flatten
+from trivet.graph.walk import Tie
+from trivet.stores.postgres.filter_sql import number_of
+from trivet.stores.postgres.links import All
+from trivet.stores.postgres.schema import PREFIX
+from trivet.stores.sqlite.ties import (
+    ANSWERING,
+    HEAVIEST,
+    LONGEST,
+    LOOKED_AT,
+    MOST_LINKS,
+    NEAR,
+    RARE,
+    SESSIONS,
+    SHARED,
+    SPEAKERS,
+    WITHIN,
+)
+from trivet.types import SUPERSEDES
+
+_NO_VALUES = frozenset((*SESSIONS, *WITHIN, "role", "speaker", "sender", "triples"))
+_Row = tuple[int, Mapping[str, Any], float]  # document, metadata, created
+_Asked = tuple[int, str, Any]  # document, key, value
+
+
+def ties(every: All, cid: int, dids: Sequence[int], linked: bool) -> list[Tie]:
+    """What these documents are tied to; ``linked``: is there any link in the collection?"""
+    rows = _rows(every, cid, dids)
+    found = list(_links(every, cid, dids)) if linked else []
+    return [*found, *_neighbours(every, cid, rows), *_alike(every, cid, rows)]
+
+
+def any_links(every: All, cid: int) -> bool:
+    return bool(every("SELECT 1 FROM links WHERE cid = %s AND type <> %s LIMIT 1", (cid, SUPERSEDES)))
+
+
+def _rows(every: All, cid: int, dids: Sequence[int]) -> dict[int, _Row]:
+    sql = "SELECT did, meta, created FROM documents WHERE cid = %s AND did = ANY(%s)"
+    return {did: (did, json.loads(meta), created) for did, meta, created in every(sql, (cid, list(dids)))}
+
+
+def _links(every: All, cid: int, dids: Sequence[int]) -> Iterator[Tie]:
+    for here, there in (("source", "target"), ("target", "source")):
+        sql = (
+            "SELECT d.did, x.did, x.type, x.weight FROM documents d JOIN LATERAL ("
+            f"SELECT o.did, l.type, l.weight FROM links l JOIN documents o ON o.cid = l.cid AND o.id = l.{there} "
+            f"WHERE l.cid = d.cid AND l.{here} = d.id AND l.type <> %s LIMIT %s) x ON true "
+            "WHERE d.cid = %s AND d.did = ANY(%s)"
+        )
+        for did, other, kind, weight in every(sql, (SUPERSEDES, MOST_LINKS, cid, list(dids))):
+            yield Tie(did, other, min(weight, HEAVIEST), kind)
+
+
+def _neighbours(every: All, cid: int, rows: Mapping[int, _Row]) -> Iterator[Tie]:
+    """The one before and the one behind, in its session."""
+    sessions: dict[int, str] = {}
+    for did, (_, meta, _) in rows.items():
+        key = next((name for name in SESSIONS if _is_value(meta.get(name))), None)
+        if key is not None:
+            sessions[did] = key
+    asked: list[_Asked] = [(did, key, rows[did][1][key]) for did, key in sessions.items()]
+    near: dict[int, list[int]] = {did: [] for did in sessions}
+    for comparison, order in (("<", "DESC"), (">", "ASC")):
+        behind = f"AND f.did {comparison} a.did ORDER BY f.did {order} LIMIT {NEAR}"
+        for did, other in _having(every, cid, asked, behind):
+            near[did].append(other)
+    known = _rows(every, cid, list({other for others in near.values() for other in others})) if asked else {}
+    for did, key in sessions.items():
+        row = rows[did]
+        around = [known[other] for other in near[did] if other in known and _follows(row[1], known[other][1])]
+        ordered = sorted([*around, row], key=lambda item: (item[2], item[0]))
+        at = next(place for place, item in enumerate(ordered) if item[0] == did)
+        if at:
+            yield Tie(did, ordered[at - 1][0], 1.0, f"before it in {key}")
+        if at + 1 < len(ordered):
+            yield Tie(did, ordered[at + 1][0], 1.0, f"behind it in {key}")
+
+
+def _alike(every: All, cid: int, rows: Mapping[int, _Row]) -> Iterator[Tie]:
+    """Documents with the same rare value."""
+    asked: list[_Asked] = []
+    for did, (_, meta, _) in rows.items():
+        own = {key: value for key, value in meta.items() if key not in _NO_VALUES}
+        values = [(key, value) for key, value in flatten(own) if isinstance(value, str) and _names_something(value)]
+        asked += [(did, key, value) for key, value in values[:LOOKED_AT]]
+    shared: dict[tuple[int, str, str], list[int]] = {}
+    for at, other in _having(
+        every, cid, [(at, key, value) for at, (_, key, value) in enumerate(asked)], f"LIMIT {RARE + 1}"
+    ):
+        did, key, value = asked[at]
+        shared.setdefault((did, key, value), []).append(other)
+    for (did, key, value), others in shared.items():
+        if 1 < len(others) <= RARE:
+            for other in others:
+                yield Tie(did, other, SHARED / (len(others) - 1), f"{key} {value}")
+
+
+def _having(every: All, cid: int, asked: Sequence[_Asked], behind: str) -> list[tuple[int, int]]:
+    """(number asked with, document that has the value under the key)."""
+    found: list[tuple[int, int]] = []
+    texts = [item for item in asked if isinstance(item[2], str)]
+    numbers = [(did, key, number_of(value)) for did, key, value in asked if not isinstance(value, str)]
+    same_text = f'"left"(f.said, {PREFIX}) = "left"(a.value, {PREFIX}) AND f.said = a.value'
+    for items, kind, same in ((texts, "text", same_text), (numbers, "numeric", "f.number = a.value")):
+        if items:
+            rows = every(
+                f"SELECT a.did, x.did FROM unnest(%s::bigint[], %s::text[], %s::{kind}[]) AS a(did, key, value) "
+                f"JOIN LATERAL (SELECT f.did FROM fields f WHERE f.cid = %s AND f.key = a.key AND {same} {behind}) x "
+                "ON true",
+                (*(list(column) for column in zip(*items, strict=True)), cid),
+            )
+            found += [(did, other) for did, other in rows]
+    return found
+
+
+def _follows(meta: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if any(str(other.get(name, "")).lower() in ANSWERING for name in SPEAKERS):
+        return False
+    return all(meta[name] == other[name] for name in WITHIN if name in meta and name in other)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | int) and value != ""
+
+
+def _names_something(value: str) -> bool:
+    return 0 < len(value) <= LONGEST and not value[:4].isdigit()

@@ -1,0 +1,268 @@
+"""Which documents name which concepts, kept ready to walk?
+
+A projection of the passages: the bulk is a *snapshot* on disk, the rest a tail in memory, both of them ``Block``s. It
+knows the last passage and the last removal it has applied and reads what comes after; a snapshot is written under
+another name and renamed, so it is whole or absent, and a damaged or foreign one is deleted and made again. Made when a
+profile first gives the graph a weight; links, metadata and sessions are no part of it: they are read from the truth
+(``ties.py``), since they change without a passage changing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+import uuid
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
+from trivet.errors import StoreError
+from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Names, merged
+
+TAIL_LIMIT = 1_000  # documents; reading them again takes a third of a second, which a new process would pay
+GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
+BATCH = 2_000  # passages read from the truth at a time
+MANY = 20_000  # documents taken in one go before their arrays are made: as Python objects they are ten times as large
+_FORMAT = 1
+
+Progress = Callable[[int, int], None]
+
+
+class Source(Protocol):
+    """What the projection reads from the truth."""
+
+    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
+        """(pid, did, title, text) in order of pid."""
+
+    def count_after(self, pid: int) -> int: ...
+
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        """(seq, pid) in order."""
+
+    def newest(self) -> tuple[int, int]: ...
+
+    def triples_of(self, dids: Sequence[int]) -> Mapping[int, Sequence[Triple]]:
+        """The triples of those documents that have some."""
+
+
+class GraphIndex:
+    def __init__(self, folder: Path, source: Source, identity: str, stop_words: frozenset[str] = frozenset()) -> None:
+        self._folder, self._source, self._stop_words = folder, source, stop_words
+        self._identity = f"{_FORMAT}/{CONCEPTS_VERSION}/{identity}"
+        self._lock = threading.RLock()
+        self._seen = -1
+        self._clear()
+        self._open()
+
+    def _clear(self) -> None:
+        self._base = self._tail = Block.of([])
+        self._entries: dict[int, Entry] = {}
+        self._passages: dict[int, int] = {}  # pid → did, of the tail
+        self._names: dict[int, str] = {}
+        self._pid = self._removed = self._settled = 0
+        self._graph: Graph | None = None
+
+    # --- catching up --------------------------------------------------------------------------------------------------
+
+    def graph(self, version: int) -> Graph:
+        """Everything the truth held when its version number was read."""
+        with self._lock:
+            self.catch_up(version)
+            if self._graph is None:
+                names = self._names  # only ever added to, and replaced as a whole
+                self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""))
+            return self._graph
+
+    def catch_up(self, version: int, progress: Progress | None = None) -> None:
+        with self._lock:
+            if version != self._seen:
+                self._read_news(progress)
+                self._seen = version
+
+    def is_current(self, version: int) -> bool:
+        return version == self._seen
+
+    @property
+    def behind(self) -> int:
+        """Passages it has not read yet."""
+        return self._source.count_after(self._pid)
+
+    def _read_news(self, progress: Progress | None = None) -> None:
+        total, done, changed = self._source.count_after(self._pid), 0, False
+        while True:
+            batch = self._source.passages_after(self._pid, BATCH)
+            # read behind the passages, applied before them: a document that was written anew loses its old passages
+            # first, and one that went between the two readings is not taken at all
+            removed = self._source.removed_after(self._removed)
+            gone = {pid for _, pid in removed}
+            self._drop(gone)
+            self._removed = removed[-1][0] if removed else self._removed
+            changed = changed or bool(batch or removed)
+            if not batch:
+                break
+            self._take([item for item in batch if item[0] not in gone])
+            self._pid = batch[-1][0]
+            done += len(batch)
+            if progress:
+                progress(done, total)
+            if len(self._entries) > MANY:
+                self._fold()
+        if changed:
+            self._tail = Block.of(list(self._entries.values()))
+            self._graph = None
+
+    def _fold(self) -> None:
+        """Make arrays of the tail, in memory; all but the last document, whose passages may not have been read yet."""
+        (last, unfinished) = self._entries.popitem()
+        self._base = self._whole()
+        self._entries = {last: unfinished}
+        self._passages = {pid: did for pid, did in self._passages.items() if did == last}
+        self._names = {value: name for value, name in self._names.items() if value in unfinished.named}
+
+    def _whole(self) -> Block:
+        names = self._names
+        tail = Block.of(list(self._entries.values()))
+        return merged((self._base, tail), lambda concept: names.get(concept, ""))
+
+    def _take(self, batch: Sequence[tuple[int, int, str, str]]) -> None:
+        dids = sorted({did for _, did, _, _ in batch})
+        triples = self._source.triples_of(dids)
+        for pid, did, title, text in batch:
+            known = self._entries.get(did)
+            if known is None or self._passages.get(pid - 1) != did:  # numbers side by side are of one document
+                known = self._entries[did] = Entry(did, pid, {})
+                self._name(known, subjects(title), TITLE)
+                for triple in triples.get(did, ()):
+                    self._name(known, {key_of(end): end for end in (triple.subject, triple.object)}, 0)
+                if title:
+                    self._name(known, concepts(title, self._stop_words), 0)
+            self._passages[pid] = did
+            self._name(known, concepts(text, self._stop_words), min(pid - known.pid, LAST))
+
+    def _name(self, entry: Entry, found: Concepts, mark: int) -> None:
+        for key, written in found.items():
+            value = digest(key)
+            entry.named.setdefault(value, mark)
+            self._names.setdefault(value, written)
+
+    def _drop(self, pids: set[int]) -> None:
+        """A document's passages go together, so its first one tells."""
+        for pid in pids:
+            did = self._passages.pop(pid, None)
+            if did is not None and (entry := self._entries.get(did)) is not None and pid == entry.pid:
+                del self._entries[did]
+        if not pids or not len(self._base):
+            return
+        gone = np.isin(self._base.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
+        if gone.any():
+            self._base = self._base.without(set(self._base.dids[gone].tolist()))
+
+    @property
+    def wants_settling(self) -> bool:
+        """Is there much that another process would have to read again?"""
+        on_disk = self._settled == self._pid
+        return not on_disk and len(self._tail) + (len(self._base) if not self._settled else 0) > max(
+            TAIL_LIMIT, GROWTH * len(self._base)
+        )
+
+    def settle(self, at_least: int = 0) -> None:
+        """Write a new snapshot: seconds at 100k documents, and searches go on meanwhile."""
+        with self._lock:
+            pid, removed, names = self._pid, self._removed, self._names
+            parts = (self._base, self._tail)
+            if self._settled == pid or sum(map(len, parts)) < TAIL_LIMIT or len(self._tail) < at_least:
+                return
+        whole = merged(parts, lambda concept: names.get(concept, ""))
+        with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
+            self._save(whole, pid, removed)
+            with self._lock:
+                self._clear()
+                self._open()
+                self._read_news()  # what came while the snapshot was written
+
+    def discard(self) -> None:
+        """Throw the snapshot away; the next catch-up reads the truth again."""
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._clear()
+            self._seen = -1
+
+    # --- the snapshot on disk -----------------------------------------------------------------------------------------
+
+    def _save(self, block: Block, pid: int, removed: int) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
+        with FileLock(self._folder / "lock", timeout=0):
+            if any(other.name >= final.name for other in self._snapshots()):
+                return  # another process was here first
+            draft = self._folder / f"draft-{uuid.uuid4().hex}"
+            draft.mkdir()
+            for name in ARRAYS:
+                np.save(draft / f"{name}.npy", getattr(block, name))
+            np.save(draft / "names.npy", block.names.text)
+            np.save(draft / "ends.npy", block.names.ends)
+            sums = {path.name: _checksum(path) for path in draft.iterdir()}
+            state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
+            (draft / "state.json").write_text(json.dumps(state))
+            draft.rename(final)
+            for old in self._folder.iterdir():
+                if old.is_dir() and old != final:
+                    shutil.rmtree(old, ignore_errors=True)
+
+    def _snapshots(self) -> list[Path]:
+        return sorted((path for path in self._folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+
+    def _open(self) -> None:
+        """Take the newest whole snapshot; delete damaged and foreign ones."""
+        for folder in self._snapshots():
+            try:
+                block, state = _load(folder, self._identity)
+                newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
+                if state["pid"] > newest[0] or state["removed"] > newest[1]:
+                    raise ValueError(f"{folder.name} is of a later state of the store")
+            except StoreError:
+                raise
+            except Exception:
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            self._base, self._removed = block, state["removed"]
+            self._pid = self._settled = state["pid"]
+            return
+
+    def problems(self) -> list[str]:
+        """Files whose bytes are not those that were written."""
+        found = []
+        for folder in self._snapshots()[:1]:
+            with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
+                for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
+                    if _checksum(folder / name) != checksum:
+                        found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
+        return found
+
+
+def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
+    state = json.loads((folder / "state.json").read_text())
+    if state["identity"] != identity:
+        raise ValueError(f"{folder.name} is of another kind")
+    for name, checksum in state["sums"].items():
+        if _checksum(folder / name) != checksum:
+            raise ValueError(f"{folder.name}/{name} is damaged")
+    arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
+    # names are looked up a few at a time: mapped, they take no memory
+    names = Names(np.load(folder / "names.npy", mmap_mode="r"), np.load(folder / "ends.npy", mmap_mode="r"))
+    return Block.restored(arrays, names), state
+
+
+def _checksum(path: Path) -> int:
+    total = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            total = zlib.crc32(part, total)
+    return total

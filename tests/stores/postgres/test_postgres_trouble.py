@@ -1,0 +1,161 @@
+"""What happens when the server hangs up, is slow, is full of guests, or dies?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import trivet
+from servers import Postgres, running
+from trivet.errors import InputError, StoreError
+
+LOADER = """
+import sys, trivet
+with trivet.open(sys.argv[1], embedder="none") as memory:
+    number = 0
+    while True:
+        try:
+            memory.add([{"id": f"d{number + at}", "text": f"heron number {number + at}"} for at in range(20)])
+        except trivet.errors.StoreError as error:
+            print("refused", str(error).splitlines()[0], flush=True)
+            sys.exit(3)
+        number += 20
+        print(number, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Postgres]:
+    """A server that the tests here may stop and kill."""
+    with running() as server:
+        yield server
+
+
+def test_a_restarted_server_is_found_again_by_the_next_search(own: Postgres) -> None:
+    with trivet.open(own.fresh(), embedder="hashing:32") as memory:
+        memory.add("heron", id="a")
+        assert own.server is not None
+        own.server.stop()
+        own.server.start()
+        assert [hit.id for hit in memory.search("heron")] == ["a"], "every connection of the pool had hung up"
+        memory.add("fox", id="b")
+        assert memory.search("fox")[0].id == "b"
+
+
+def test_a_restart_in_the_middle_of_searches_is_waited_for(own: Postgres) -> None:
+    with trivet.open(own.fresh(patience=30), embedder="none") as memory:
+        memory.add([{"id": f"d{number}", "text": f"heron {number}"} for number in range(50)])
+        stop = threading.Event()
+
+        def ask() -> int:
+            asked = 0
+            while not stop.is_set():
+                assert len(memory.search("heron")) == 10
+                asked += 1
+            return asked
+
+        with ThreadPoolExecutor(3) as pool:
+            asking = [pool.submit(ask) for _ in range(3)]
+            time.sleep(0.3)
+            assert own.server is not None
+            own.server.stop("immediate")
+            own.server.start()
+            time.sleep(0.5)
+            stop.set()
+            assert all(one.result(60) > 0 for one in asking)
+
+
+def test_a_server_killed_in_a_bulk_load_loses_nothing_acknowledged(own: Postgres) -> None:
+    url = own.fresh(patience=1)
+    trivet.open(url, embedder="none").close()
+    child = subprocess.Popen([sys.executable, "-c", LOADER, url], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and own.server is not None
+    told = [int(child.stdout.readline()) for _ in range(5)][-1]
+    own.server.stop("immediate")
+    for line in child.stdout:  # what it was told before the end reached it
+        if line.startswith("refused"):
+            assert "repeating it is safe" in line or "cannot be reached" in line or "no connection" in line
+        else:
+            told = int(line)
+    assert child.wait(60) == 3
+    child.stdout.close()
+    own.server.start()
+    with trivet.open(url, embedder="none") as memory:
+        here = {document.id for document in memory.documents()}
+        assert {f"d{number}" for number in range(told)} <= here
+        assert memory.verify().ok and len(here) % 20 == 0, "a batch is there as a whole or not at all"
+
+
+def test_a_leg_that_takes_too_long_is_left_out(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    with trivet.open(postgres.fresh(statement_timeout=0.2), embedder="hashing:32") as memory:
+        memory.add("heron", id="a")
+        shelf = type(memory._shelf)
+        monkeypatch.setattr(shelf, "find_words", lambda self, *_: self._all("SELECT pg_sleep(5)"))
+        results = memory.search("heron", graph_weight=0.0)
+        assert [hit.id for hit in results] == ["a"]
+        ((part, reason),) = [(item.part, item.reason) for item in results.degraded]
+        assert part == "lexical" and "statement_timeout" in reason
+    postgres.sweep()
+
+
+def test_a_pool_that_is_used_up_says_so(postgres: Postgres) -> None:
+    with trivet.open(postgres.fresh(pool=1, patience=0.3), embedder="none") as memory:
+        memory.add("heron", id="a")
+        with (
+            memory._store.database.connection(),  # type: ignore[attr-defined]
+            pytest.raises(StoreError, match=r"no connection .* all 1 of `pool` are in use"),
+        ):
+            memory.get("a")
+        assert memory.get("a") is not None
+    postgres.sweep()
+
+
+def test_a_server_that_is_not_there(postgres: Postgres) -> None:
+    with pytest.raises(StoreError, match="cannot be reached") as caught:
+        trivet.open("postgresql://sam:secret@127.0.0.1:9/nowhere", embedder="none")
+    assert "secret" not in str(caught.value)
+    elsewhere = postgres.url.rsplit("/", 1)[0] + "/no_such_database"
+    with pytest.raises(StoreError, match=r"cannot be reached.*no_such_database"):
+        trivet.open(elsewhere, embedder="none")
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("postgresql://localhost", "names no database"),
+        ("postgresql://localhost/db?schema=Robert'); DROP", "schema"),
+        ("postgresql://localhost/db?pool=many", "pool 'many'"),
+        ("postgresql://localhost/db?index=int8", "known: vector, halfvec"),
+        ("mysql://localhost/db", "mysql://"),
+    ],
+)
+def test_an_address_that_is_none(url: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        trivet.open(url, embedder="none")
+
+
+def test_many_processes_that_make_the_same_store_make_it_once(postgres: Postgres) -> None:
+    url = postgres.fresh()
+    code = "import sys, trivet; trivet.open(sys.argv[1], embedder='none').add(sys.argv[2], id=sys.argv[2])"
+    children = [subprocess.Popen([sys.executable, "-c", code, url, str(number)]) for number in range(3)]
+    assert [child.wait(60) for child in children] == [0, 0, 0]
+    with trivet.open(url, embedder="none") as memory:
+        assert memory.collections() == ["default"] and memory.stats().documents == 3
+    postgres.sweep()
+
+
+def test_a_read_only_server_answers_and_refuses_to_be_written_to(postgres: Postgres) -> None:
+    url = postgres.fresh()
+    with trivet.open(url, embedder="none") as memory:
+        memory.add("heron", id="a")
+    with trivet.open(f"{url}&options=-cdefault_transaction_read_only%3Don", embedder="none") as memory:
+        assert len(memory.search("heron")) == 1
+        with pytest.raises(StoreError, match="read-only"):
+            memory.add("fox")
+    postgres.sweep()

@@ -1,0 +1,196 @@
+"""What does Qdrant do for a store, and what happens when it does not?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trivet
+from trivet.engine import Engine
+from trivet.errors import InputError, StoreError
+from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches
+from trivet.types import Document
+
+qdrant_client = pytest.importorskip("qdrant_client")
+from qdrant_client import models  # noqa: E402
+
+from trivet.stores.qdrant.place import Place, companion_of  # noqa: E402
+from trivet.stores.qdrant.points import Points, named  # noqa: E402
+from trivet.stores.qdrant.tags import compile_filter, tag, tags_of  # noqa: E402
+
+MEANING = {"weights": {"lexical": 0.0, "dense": 1.0, "graph": 0.0}, "rerankers": []}
+
+
+@pytest.fixture
+def memory(tmp_path: Path, taught: Callable[..., Any]) -> Iterator[Engine]:
+    with trivet.open(f"qdrant+local:{tmp_path / 'm'}", embedder=taught("heron", "fox", "lamp")) as engine:
+        engine.add([{"id": id, "text": f"the {id}", "meta": {"n": n}} for n, id in enumerate(("heron", "fox", "lamp"))])
+        yield engine
+
+
+def points_of(engine: Engine) -> Points:
+    found: Points = engine._shelf._points  # type: ignore[attr-defined]
+    return found
+
+
+def place_of(engine: Engine) -> str:
+    model = engine._shelf.state().model
+    assert model is not None
+    name: str = engine._shelf._place(model.mid)  # type: ignore[attr-defined]
+    return name
+
+
+def test_vectors_are_in_qdrant_named_by_their_model(memory: Engine) -> None:
+    assert points_of(memory).count(place_of(memory)) == 3
+    info = points_of(memory)._client.get_collection(place_of(memory))
+    vectors = info.config.params.vectors
+    assert isinstance(vectors, dict) and set(vectors) == {"taught"} and vectors["taught"].size == 3
+    assert named("a/b c:1") == "a_b_c_1"
+
+
+def test_what_qdrant_lost_is_made_again_from_the_truth(memory: Engine, taught: Callable[..., Any]) -> None:
+    points_of(memory).drop(place_of(memory))
+    assert not memory.verify().ok
+    url = memory.url
+    memory.close()
+    model = taught("heron", "fox", "lamp")
+    with trivet.open(url, embedder=model) as again:
+        assert again.search("fox", **MEANING)[0].id == "fox"
+        assert model.passages == [] and again.verify().ok
+
+
+def test_a_point_of_a_document_that_is_gone_is_passed_over_and_taken_away(memory: Engine) -> None:
+    assert memory.search("fox", **MEANING).hits
+    stray = [(999, [0.0, 1.0, 0.0], {"did": 999, "tags": []})]
+    points_of(memory).put(place_of(memory), "taught", stray)
+    assert memory.search("fox", **MEANING)[0].id == "fox"
+    assert "points" in memory.verify().problems[0]
+    memory.rebuild()
+    assert memory.verify().ok and points_of(memory).count(place_of(memory)) == 3
+
+
+def test_while_qdrant_is_down_words_answer_and_nothing_is_lost(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Points._told
+
+    def down(self: Points) -> Any:
+        raise StoreError("store: Qdrant does not answer (refused)")
+
+    monkeypatch.setattr(Points, "_told", down)
+    memory.add("a second heron", id="new")
+    results = memory.search("heron", graph_weight=0.0)
+    assert {hit.id for hit in results} == {"heron", "new"}
+    assert [(item.part, "does not answer" in item.reason) for item in results.degraded] == [("dense", True)]
+    memory.delete("fox")
+    monkeypatch.setattr(Points, "_told", real)
+    found = memory.search("heron fox", **MEANING)
+    assert {hit.id for hit in found if hit.contributions[0].raw > 0} == {"heron", "new"}
+    assert memory.verify().ok
+
+
+def test_metadata_that_changes_is_sifted_by_what_it_is_now(memory: Engine) -> None:
+    memory.patch("fox", meta={"n": 7})
+    assert [hit.id for hit in memory.search("fox", where={"n": 7}, **MEANING)] == ["fox"]
+    assert memory.search("fox", where={"n": 1}, **MEANING).hits == ()
+
+
+def test_dropping_a_collection_drops_its_points(memory: Engine) -> None:
+    client = points_of(memory)
+    name = place_of(memory)
+    other = memory.collection("other", embedder="hashing:8")
+    other.add("x")
+    memory.drop()
+    assert not client.exists(name) and other.search("x").hits
+
+
+VALUES = st.sampled_from(["a", "b", "", 1, 1.0, True, 2.5, "1", "x" * 300])
+FIELDS = st.sampled_from(["k", "l", "kind", "id", "created", "meta.kind"])
+LEAVES: st.SearchStrategy[Filter] = st.one_of(
+    st.builds(Eq, FIELDS, VALUES),
+    st.builds(In, FIELDS, st.lists(VALUES, max_size=3).map(tuple)),
+    st.builds(Exists, FIELDS),
+    st.builds(lambda field, low: Range(field, gte=low), FIELDS, st.integers(0, 3)),
+)
+FILTERS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(And, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=5,
+)
+
+
+def allows(found: models.Filter | None, tags: list[str]) -> bool:
+    """What a Qdrant filter means, for the few shapes we write."""
+    if found is None:
+        return True
+
+    def holds(part: Any) -> bool:
+        if isinstance(part, models.Filter):
+            return allows(part, tags)
+        return bool(set(part.match.any) & set(tags))
+
+    must, should, must_not = found.must or [], found.should or [], found.must_not or []
+    parts = [list(each) if isinstance(each, list) else [each] for each in (must, should, must_not)]
+    return all(map(holds, parts[0])) and (not parts[1] or any(map(holds, parts[1]))) and not any(map(holds, parts[2]))
+
+
+@settings(max_examples=300)
+@given(
+    where=FILTERS, meta=st.dictionaries(st.sampled_from(["k", "l", "kind"]), VALUES), kind=st.sampled_from(["a", "b"])
+)
+def test_what_the_server_sifts_lets_through_whatever_is_allowed(where: Filter, meta: dict[str, Any], kind: str) -> None:
+    document = Document("a", "text", kind=kind, meta=meta)
+    found, exact = compile_filter(where)
+    allowed, let_through = matches(where, document), allows(found, tags_of(document))
+    assert let_through or not allowed, "too little may never come through"
+    if exact:
+        assert let_through == allowed
+
+
+def test_equal_values_have_equal_tags_and_others_do_not() -> None:
+    assert tag("k", 1) == tag("k", 1.0) == tag("k", True) != tag("k", "1")
+    assert len(tag("k", "x" * 1000)) < 60
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("qdrant://localhost:6333", "keeps vectors"),
+        ("qdrant+local:", "names no folder"),
+        ("qdrant://localhost?words=x.db&shards=many", "shards 'many'"),
+        ("qdrant://localhost?words=x.db&sharks=3", "unknown option 'sharks'"),
+        ("qdrant+local:m?words=qdrant+local:n", "another Qdrant"),
+    ],
+)
+def test_an_address_that_is_none(url: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=told):
+        trivet.open(url, embedder="none")
+
+
+def test_options_of_a_cluster_are_passed_through(tmp_path: Path) -> None:
+    place = Place.parse(
+        "qdrants://db.example:6334?words=w.db&api_key=k&shards=6&replicas=2&consistency=2&grpc=yes&tenant=org"
+    )
+    assert (
+        place.client.items()
+        >= {"url": "https://db.example:6334", "timeout": 10, "prefer_grpc": True, "api_key": "k"}.items()
+    )
+    assert place.collection == {"shard_number": 6, "replication_factor": 2, "write_consistency_factor": 2}
+    assert (place.tenant, place.words, place.shown) == ("org", "w.db", "qdrants://db.example:6334")
+    assert companion_of(f"qdrant+local:{tmp_path}") == str(tmp_path / "words.db")
+
+
+def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with trivet.open(f"qdrant://127.0.0.1:9?words={tmp_path / 'w.db'}&timeout=1", embedder="hashing:8") as memory:
+        memory.add("heron", id="a")
+        results = memory.search("heron")
+        assert [hit.id for hit in results] == ["a"]
+        assert "Qdrant does not answer" in results.degraded[0].reason
