@@ -208,6 +208,7 @@ def main() -> None:
     parser.add_argument("--parts", type=Path, help="a folder for each set's results; what is there is taken as it is")
     parser.add_argument("--timed", default=stages.TIMED, help="the set on which the stages' times are taken")
     parser.add_argument("--report", type=Path, help="an HTML page to look at")
+    parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
     parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
     options = parser.parse_args()
     if not options.data.is_dir():
@@ -241,6 +242,7 @@ def main() -> None:
         return
     results = {
         "made": made(),
+        "note": options.note,
         "measure": MAIN,
         "profiles": {name: str(profile) for name, profile in systems().items()},
         "stages": {name: str(stage.profile) for name, stage in stages.stages().items()},

@@ -26,6 +26,7 @@ def page(results: dict[str, Any], name: str) -> str:
         _INTRO,
         f"Run of commit `{made['commit']}` on {made['at'][:10]}: {made['machine']}, Python {made['python']}.\n"
         f"All numbers: [results/{name}](../benchmarks/results/{name}).\n",
+        *([f"{results['note']}\n"] if results.get("note") else []),
         "## What was promised\n",
         *_promises(sets),
         _SYSTEMS,

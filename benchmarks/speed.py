@@ -170,7 +170,9 @@ def part_recall(data: Path, work: Path) -> dict[str, Any]:
     with trivet.open(work / "hybrid.db") as engine:
         for vector in vectors:
             exact = {ids[at] for at in np.argsort(-(rows @ vector))[:50]}
-            hits = engine.search("", 50, vector=vector, weights={"lexical": 0}, rerankers=[], dense_depth=50)
+            hits = engine.search(
+                "", 50, vector=vector, weights={"lexical": 0, "graph": 0}, rerankers=[], dense_depth=50
+            )
             shares.append(len(exact & {hit.id for hit in hits}) / 50)
     return {"dense_recall_at_50": round(float(np.mean(shares)), 4)}
 
