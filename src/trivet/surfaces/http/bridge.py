@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivet.chat.endpoint import ChatSettings, Endpoint
@@ -212,10 +212,13 @@ class Bridge:
         done: Future[T] = Future()
 
         def call() -> None:
-            try:
-                done.set_result(work())
-            except BaseException as error:
-                done.set_exception(error)
+            with contextlib.suppress(InvalidStateError):  # nobody waits any more; the work was done all the same
+                try:
+                    done.set_result(work())
+                except InvalidStateError:
+                    raise
+                except BaseException as error:
+                    done.set_exception(error)
 
         threading.Thread(target=call, name="trivet-chat", daemon=True).start()
         return asyncio.wrap_future(done)
