@@ -206,7 +206,13 @@ async def context(
 
 
 _CHAT = responses(Reply, *NAMED, *BODY, 502)
-_CHAT[200]["content"] = {EVENT_STREAM: {"schema": {"type": "string"}}}
+#: Of one event; what `data` holds is JSON, by the event's name.
+_EVENT = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
+_CHAT[200]["content"] = {EVENT_STREAM: {"schema": _EVENT}}
 
 
 @router.post("/sessions/{id}/chat", responses=_CHAT, summary="Ask the configured model")
