@@ -31,7 +31,7 @@ FOLDER = Path(".demo")
 STORE = FOLDER / "notes.db"
 K = 3
 # Under this a hit is taken for no answer. It parts the questions of this demo; your own data needs its own number.
-ENOUGH = 0.13
+ENOUGH = 0.3
 
 
 @dataclass(frozen=True, slots=True)
