@@ -29,6 +29,7 @@ Tell = Callable[[str, int, int], None]  # the step's name, how far, how far it g
 Work = Callable[[Tell], dict[str, Any]]
 
 EVERY = 0.3  # seconds between two looks at the disk: progress is for eyes
+GRACE = 2.0  # seconds for one that has ended to let go of its lock, or for a look at it to be over
 PATIENCE = 10.0  # seconds a job is given to end at shutdown
 
 
@@ -52,7 +53,7 @@ class Jobs:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{file}.lock", thread_local=False)  # taken here, let go by the thread
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=GRACE, poll_interval=0.02)
         except Timeout:
             raise problems.Refused("conflict", f"kind: a {kind} is running already; wait for it, or stop it") from None
         except OSError as error:
