@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 
 CACHE ?= benchmarks/cache
 
-.PHONY: help demo test test-stores lint format bench docs setup clean gate results weighing ranking aggregation calibration abstention browser test-web screenshots
+.PHONY: help demo test test-stores lint format bench docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ aggregation: setup ## is a long document as good as its best passage, or as its 
 
 abstention: setup ## does it know when it has no answer? docs/RELEVANCE.md
 	$(BIN)/python benchmarks/abstention.py $(DATA) --cache $(CACHE)
+
+failures: setup   ## where is what it does not find? docs/FAILURES.md
+	$(BIN)/python benchmarks/failures.py $(DATA) --cache $(CACHE) --docs
 
 calibration: setup ## fit what relevance means, from the training splits of DATA, and say what it is worth
 	$(BIN)/python benchmarks/calibration.py $(DATA) --cache $(CACHE)
