@@ -37,20 +37,21 @@ whose right abstract is not among the ten fall into four kinds:
   437 is about a disease of the blood and its animal models; the abstract called right is about glioma cells. Words and
   meaning agree on abstracts that are about the claim, and nobody judged those.
 - **One word decides, and the model does not know it** (128, 1362, 1363, 303, 887). Words have the right abstract at 1
-  to 7, meaning not among its hundred: the vector is of the abstract's subject, scaffolds in the heart, not of the vessels
-  measured in it. The weighing trusts words more here, and not enough; giving the missing leg a score of its own was
-  measured and lost 0.005 on the mean over the sets (ADR 22).
+  to 7, meaning not among its hundred: the vector is of the abstract's subject, scaffolds in the heart, not of the
+  vessels measured in it. The weighing trusts words more here, and not enough; giving the missing leg a score of its own
+  was measured and lost 0.005 on the mean over the sets (ADR 22).
 - **Short forms and spellings of biology** (132 PGE2, 198 CCL19, 431 FoxO3a, 715 and 716 miR7a, 783 EAM). Expanding
-  acronyms within the collection was built and measured: SciFact −0.03, for fields share short forms; it is off (ADR 22).
-- **The opposite of the claim, or a near twin, stands first** (239, 508, 913, 1221). A line over word evidence cannot tell
-  support from mention. That is a cross-encoder's work: none can be shipped (ADR 19), one's own can be loaded
+  acronyms within the collection was built and measured: SciFact −0.03, for fields share short forms; so it is
+  off (ADR 22).
+- **The opposite of the claim, or a near twin, stands first** (239, 508, 913, 1221). A line over word evidence cannot
+  tell support from mention. That is a cross-encoder's work: none can be shipped (ADR 19), one's own can be loaded
   ([RERANKING](RERANKING.md)).
 """,
     "locomo": """Nearly half of the loss is order among the ten. Below them: questions that only an inference answers
-(conv-26/q50, conv-41/q8: somebody's politics or means, out of an anecdote), turns that answer the turn before and repeat
-no word of it (conv-26/q105, conv-30/q74), questions about a shared photo (conv-30/q43), and lists, of which one item is
-found and the others are not (conv-26/q61). `neighbours` shows the turns around a hit, which helps with the second kind
-without ranking a terse turn first.
+(conv-26/q50, conv-41/q8: somebody's politics or means, out of an anecdote), turns that answer the turn before and
+repeat no word of it (conv-26/q105, conv-30/q74), questions about a shared photo (conv-30/q43), and lists, of which one
+item is found and the others are not (conv-26/q61). `neighbours` shows the turns around a hit, which helps with
+the second kind without ranking a terse turn first.
 """,
 }
 
