@@ -11,7 +11,7 @@ from trivet.engine import Engine
 from trivet.errors import without_paths
 from trivet.profile import PROFILES
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, problems
+from trivet.surfaces.http import answers, bodies, problems
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
 from trivet.surfaces.http.routes.shared import BODY, COLLECTION, NAMED, Asked, Name, given, responses
@@ -27,7 +27,7 @@ def stats_of(engine: Engine) -> dict[str, Any]:
     return {**found, "fields": list(found["fields"])}
 
 
-@router.get("/v1/collections", responses=responses(bodies.Collections), summary="List the collections")
+@router.get("/v1/collections", responses=responses(answers.Collections), summary="List the collections")
 async def list_collections(bridge: Asked, caller: Asking) -> Response:
     def work() -> list[str]:
         key = caller.key
@@ -41,8 +41,8 @@ async def list_collections(bridge: Asked, caller: Asking) -> Response:
 @router.put(
     COLLECTION,
     responses={
-        **responses(bodies.CollectionStats, *BODY),
-        201: {"model": bodies.CollectionStats, "description": "Made"},
+        **responses(answers.CollectionStats, *BODY),
+        201: {"model": answers.CollectionStats, "description": "Made"},
     },
     summary="Make a collection",
 )
@@ -60,12 +60,12 @@ async def make_collection(
     return reply(found, 201 if new else 200)
 
 
-@router.get(COLLECTION, responses=responses(bodies.CollectionStats, *NAMED), summary="What is in it")
+@router.get(COLLECTION, responses=responses(answers.CollectionStats, *NAMED), summary="What is in it")
 async def get_collection(name: Name, bridge: Asked, caller: Asking) -> Response:
     return reply(await bridge.run(caller, "read", name, stats_of))
 
 
-@router.get(f"{COLLECTION}/stats", responses=responses(bodies.CollectionStats, *NAMED), summary="Counts and sizes")
+@router.get(f"{COLLECTION}/stats", responses=responses(answers.CollectionStats, *NAMED), summary="Counts and sizes")
 async def stats(name: Name, bridge: Asked, caller: Asking) -> Response:
     return reply(await bridge.run(caller, "read", name, stats_of))
 
@@ -90,7 +90,7 @@ async def drop_collection(name: Name, bridge: Asked, caller: Asking) -> Response
     return Response(status_code=204)
 
 
-@router.get("/v1/profiles", responses=responses(bodies.Profiles), summary="The shipped profiles")
+@router.get("/v1/profiles", responses=responses(answers.Profiles), summary="The shipped profiles")
 async def profiles(bridge: Asked, caller: Asking) -> Response:
     found = [{**profile.to_dict(), "identity": profile.identity} for profile in PROFILES.values()]
     await bridge.listed(caller, lambda: None)

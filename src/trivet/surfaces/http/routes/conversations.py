@@ -24,7 +24,7 @@ from trivet.chat.episodes import RECENT, Chat, Episode, Project, Session, episod
 from trivet.chat.proxy import Proxy, Reply
 from trivet.engine import Engine
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, gate
+from trivet.surfaces.http import answers, bodies, gate
 from trivet.surfaces.http.access import Asking, Caller
 from trivet.surfaces.http.bridge import Bridge
 from trivet.surfaces.http.replies import payload, reply
@@ -133,7 +133,7 @@ async def get_session(id: Id, bridge: Asked, caller: Asking, collection: Collect
 
 
 @router.delete(
-    "/sessions/{id}", responses=responses(bodies.Deleted, *NAMED), summary="Forget a session with its episodes"
+    "/sessions/{id}", responses=responses(answers.Deleted, *NAMED), summary="Forget a session with its episodes"
 )
 async def forget_session(id: Id, bridge: Asked, caller: Asking, collection: Collection = None) -> Response:
     return reply({"deleted": await of(bridge, caller, "write", collection, lambda chat: chat.forget(id))})

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, metrics
+from trivet.surfaces.http import answers, bodies, metrics
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.problems import Refused
 from trivet.surfaces.http.replies import reply
@@ -48,7 +48,7 @@ def stored(engine: Engine, id: str) -> dict[str, Any]:
 @router.post(
     DOCUMENTS,
     status_code=201,
-    responses=responses(bodies.AddedDocuments, *NAMED, *BODY, status=201),
+    responses=responses(answers.AddedDocuments, *NAMED, *BODY, status=201),
     summary="Add one document or many",
 )
 async def add_documents(
@@ -68,7 +68,7 @@ async def add_documents(
     return reply(added(found), 201)
 
 
-@router.get(DOCUMENTS, responses=responses(bodies.DocumentPage, *NAMED), summary="List documents")
+@router.get(DOCUMENTS, responses=responses(answers.DocumentPage, *NAMED), summary="List documents")
 async def list_documents(
     name: Name,
     bridge: Asked,
@@ -83,7 +83,7 @@ async def list_documents(
     return reply({"documents": [wire.document(item) for item in page.documents], "next": page.next})
 
 
-@router.delete(DOCUMENTS, responses=responses(bodies.Deleted, *NAMED), summary="Delete by filter or by ids")
+@router.delete(DOCUMENTS, responses=responses(answers.Deleted, *NAMED), summary="Delete by filter or by ids")
 async def delete_documents(
     name: Name,
     bridge: Asked,
@@ -101,7 +101,7 @@ async def delete_documents(
     return reply({"deleted": await bridge.run(caller, "write", name, work)})
 
 
-@router.get(DOCUMENT, responses=responses(bodies.DocumentWithLinks, *NAMED), summary="Read a document")
+@router.get(DOCUMENT, responses=responses(answers.DocumentWithLinks, *NAMED), summary="Read a document")
 async def get_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Response:
     return reply(await bridge.run(caller, "read", name, lambda engine: stored(engine, id)))
 
@@ -109,8 +109,8 @@ async def get_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Res
 @router.put(
     DOCUMENT,
     responses={
-        **responses(bodies.AddedDocuments, *NAMED, *BODY),
-        201: {"model": bodies.AddedDocuments, "description": "It is new"},
+        **responses(answers.AddedDocuments, *NAMED, *BODY),
+        201: {"model": answers.AddedDocuments, "description": "It is new"},
     },
     summary="Add or replace a document",
 )
@@ -125,7 +125,7 @@ async def put_document(
     return reply(added(found), 201 if found.added else 200)
 
 
-@router.patch(DOCUMENT, responses=responses(bodies.DocumentWithLinks, *NAMED, *BODY), summary="Change some fields")
+@router.patch(DOCUMENT, responses=responses(answers.DocumentWithLinks, *NAMED, *BODY), summary="Change some fields")
 async def patch_document(name: Name, id: Id, body: bodies.Changes, bridge: Asked, caller: Asking) -> Response:
     changes = given(body)
 
@@ -136,7 +136,7 @@ async def patch_document(name: Name, id: Id, body: bodies.Changes, bridge: Asked
     return reply(await bridge.run(caller, "write", name, work))
 
 
-@router.delete(DOCUMENT, responses=responses(bodies.Deleted, *NAMED), summary="Delete a document")
+@router.delete(DOCUMENT, responses=responses(answers.Deleted, *NAMED), summary="Delete a document")
 async def delete_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Response:
     def work(engine: Engine) -> int:
         count: int = engine.delete(id)

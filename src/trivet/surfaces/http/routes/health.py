@@ -10,15 +10,15 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from trivet.surfaces.http import bodies, metrics, problems
+from trivet.surfaces.http import answers, metrics, problems
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
 from trivet.surfaces.http.routes.shared import Asked, responses
 
 router = APIRouter(tags=["operation"])
 _OPEN: dict[int | str, dict[str, Any]] = {
-    200: {"model": bodies.Health, "description": "Yes"},
-    405: {"model": bodies.ProblemDetails, "description": problems.KINDS["method-not-allowed"][1]},
+    200: {"model": answers.Health, "description": "Yes"},
+    405: {"model": answers.ProblemDetails, "description": problems.KINDS["method-not-allowed"][1]},
 }
 _METRICS = responses(None)
 _METRICS[200] = {
@@ -38,7 +38,7 @@ async def health() -> Response:
     "/readyz",
     responses={
         **_OPEN,
-        **{code: {"model": bodies.ProblemDetails, "description": "No"} for code in (429, 500, 503, 504)},
+        **{code: {"model": answers.ProblemDetails, "description": "No"} for code in (429, 500, 503, 504)},
     },
     summary="Can it answer?",
 )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trivet.engine import Engine
 from trivet.errors import NotFoundError
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies
+from trivet.surfaces.http import answers, bodies
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
 from trivet.surfaces.http.routes.documents import missing
@@ -24,7 +24,7 @@ FEEDBACK, LINKS = f"{COLLECTION}/feedback", f"{COLLECTION}/links"
     FEEDBACK,
     tags=["feedback"],
     status_code=201,
-    responses=responses(bodies.GivenFeedback, *NAMED, *BODY, status=201),
+    responses=responses(answers.GivenFeedback, *NAMED, *BODY, status=201),
     summary="Say how good an answer was",
 )
 async def give_feedback(name: Name, body: bodies.Verdict, bridge: Asked, caller: Asking) -> Response:
@@ -34,13 +34,15 @@ async def give_feedback(name: Name, body: bodies.Verdict, bridge: Asked, caller:
 
 
 @router.get(
-    FEEDBACK, tags=["feedback"], responses=responses(bodies.Feedbacks, *NAMED), summary="Everything that was said"
+    FEEDBACK, tags=["feedback"], responses=responses(answers.Feedbacks, *NAMED), summary="Everything that was said"
 )
 async def list_feedback(name: Name, bridge: Asked, caller: Asking) -> Response:
     return reply({"feedback": wire.plain(await bridge.run(caller, "read", name, lambda engine: engine.feedbacks()))})
 
 
-@router.delete(FEEDBACK, tags=["feedback"], responses=responses(bodies.Forgotten, *NAMED), summary="Take feedback back")
+@router.delete(
+    FEEDBACK, tags=["feedback"], responses=responses(answers.Forgotten, *NAMED), summary="Take feedback back"
+)
 async def forget_feedback(
     name: Name,
     bridge: Asked,
@@ -53,7 +55,7 @@ async def forget_feedback(
     return reply({"forgotten": found})
 
 
-@router.get(LINKS, tags=["links"], responses=responses(bodies.Links, *NAMED), summary="Links of a document, or all")
+@router.get(LINKS, tags=["links"], responses=responses(answers.Links, *NAMED), summary="Links of a document, or all")
 async def list_links(
     name: Name, bridge: Asked, caller: Asking, id: Annotated[str | None, Query(examples=["door-7"])] = None
 ) -> Response:
@@ -69,7 +71,7 @@ async def list_links(
     LINKS,
     tags=["links"],
     status_code=201,
-    responses=responses(bodies.StoredLink, *NAMED, *BODY, status=201),
+    responses=responses(answers.StoredLink, *NAMED, *BODY, status=201),
     summary="Connect two documents",
 )
 async def make_link(name: Name, body: bodies.NewLink, bridge: Asked, caller: Asking) -> Response:
@@ -79,7 +81,7 @@ async def make_link(name: Name, body: bodies.NewLink, bridge: Asked, caller: Ask
     return reply(wire.plain(found), 201)
 
 
-@router.delete(LINKS, tags=["links"], responses=responses(bodies.Removed, *NAMED), summary="Take a link away")
+@router.delete(LINKS, tags=["links"], responses=responses(answers.Removed, *NAMED), summary="Take a link away")
 async def remove_link(
     name: Name,
     bridge: Asked,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from trivet.engine import Engine
 from trivet.errors import NotFoundError
 from trivet.profile import Profile, named
-from trivet.surfaces.http import bodies
+from trivet.surfaces.http import answers, bodies
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.jobs import Tell, Work
 from trivet.surfaces.http.problems import Refused
@@ -188,7 +188,7 @@ async def stop(name: Name, kind: OfKind, bridge: Asked, caller: Asking) -> Respo
 
 @router.post(
     f"{JOBS}/tune/apply",
-    responses=responses(bodies.SettingsInForce, *NAMED, 409),
+    responses=responses(answers.SettingsInForce, *NAMED, 409),
     summary="Make what was tuned the settings",
 )
 async def apply(name: Name, bridge: Asked, caller: Asking) -> Response:

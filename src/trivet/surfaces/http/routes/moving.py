@@ -19,7 +19,7 @@ from trivet.errors import InputError, TrivetError
 from trivet.surfaces.cli.files import decoded
 from trivet.surfaces.cli.intake import Intake, Tally
 from trivet.surfaces.cli.lines import parsed
-from trivet.surfaces.http import bodies, logs, metrics, problems
+from trivet.surfaces.http import answers, logs, metrics, problems
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import NDJSON, Lines, payload
 from trivet.surfaces.http.routes.shared import COLLECTION, NAMED, Asked, Name, Redact, responses
@@ -32,7 +32,7 @@ EXPORT_LINES = 200  # fetched at a time
 SHOWN_PROBLEMS = 100
 MARKDOWN = "text/markdown"
 
-_IMPORT = responses(bodies.ImportLine, *NAMED, 413)
+_IMPORT = responses(answers.ImportLine, *NAMED, 413)
 _IMPORT[200] = {
     "description": "A line every 200 documents, the last with `done`.",
     "content": {NDJSON: {"schema": {"type": "string"}, "example": '{"read": 200, "added": 200}\n'}},

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from trivet.surfaces.http import bodies
+from trivet.surfaces.http import answers
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.recent import KEPT
 from trivet.surfaces.http.replies import reply
@@ -22,7 +22,7 @@ class RecentSearch(BaseModel):
     ms: float
     stages: dict[str, float]
     hits: int
-    degraded: list[bodies.DegradedPart]
+    degraded: list[answers.DegradedPart]
 
 
 class RecentSearches(BaseModel):

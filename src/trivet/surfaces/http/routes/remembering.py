@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from trivet.engine import Engine
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, metrics
+from trivet.surfaces.http import answers, bodies, metrics
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
 from trivet.surfaces.http.routes.shared import BODY, COLLECTION, NAMED, Asked, Name, degraded, given, responses, shallow
@@ -25,8 +25,8 @@ router = APIRouter(tags=["documents"])
 @router.post(
     f"{COLLECTION}/remember",
     responses={
-        **responses(bodies.RememberedMemory, *NAMED, *BODY, 409),
-        201: {"model": bodies.RememberedMemory, "description": "Stored"},
+        **responses(answers.RememberedMemory, *NAMED, *BODY, 409),
+        201: {"model": answers.RememberedMemory, "description": "Stored"},
     },
     summary="Remember, unless it is known",
 )

@@ -15,7 +15,7 @@ from trivet.engine import Engine
 from trivet.errors import InputError
 from trivet.profile import Profile, named
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, metrics, naming
+from trivet.surfaces.http import answers, bodies, metrics, naming
 from trivet.surfaces.http.access import Asking, Caller
 from trivet.surfaces.http.bridge import Bridge
 from trivet.surfaces.http.replies import reply
@@ -99,13 +99,13 @@ def _settled(where: Any, engine: Engine) -> Any:
     return [part(engine) if callable(part) else part for part in where] if isinstance(where, list) else where
 
 
-@router.post(f"{COLLECTION}/search", responses=responses(bodies.Found, *NAMED, *BODY), summary="Ask a question")
+@router.post(f"{COLLECTION}/search", responses=responses(answers.Found, *NAMED, *BODY), summary="Ask a question")
 async def search(name: Name, body: bodies.Ask, bridge: Asked, caller: Asking) -> Response:
     """The best documents by words and by meaning. Pages (`offset`) never repeat or skip a hit."""
     return await ask(bridge, caller, name, given(body))
 
 
-@router.get(f"{COLLECTION}/search", responses=responses(bodies.Found, *NAMED), summary="Ask a question by its address")
+@router.get(f"{COLLECTION}/search", responses=responses(answers.Found, *NAMED), summary="Ask a question by its address")
 async def search_by_address(
     name: Name,
     bridge: Asked,
@@ -148,7 +148,7 @@ def one_of(k: int | None, limit: int | None) -> int | None:
 
 @router.post(
     f"{COLLECTION}/explain",
-    responses=responses(bodies.Explained, *NAMED, *BODY),
+    responses=responses(answers.Explained, *NAMED, *BODY),
     summary="Why this document, or why not",
 )
 async def explain(name: Name, body: bodies.Why, bridge: Asked, caller: Asking) -> Response:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from trivet.engine import Engine
 from trivet.filters import BUILT_IN_FIELDS
-from trivet.surfaces.http import bodies
+from trivet.surfaces.http import answers, bodies
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.routes import searching, settings
 from trivet.surfaces.http.routes.shared import BODY, NAMED, Asked, responses
@@ -26,13 +26,13 @@ Condition = Callable[[Engine], dict[str, Any]]
 SESSION, REPOSITORY, VERSION = ("session", "session_id"), ("repository_id", "repositoryId"), ("version_id", "versionId")
 
 
-@router.get("/settings", responses=responses(bodies.SettingsInForce, *NAMED), summary="Seed 000: the settings")
+@router.get("/settings", responses=responses(answers.SettingsInForce, *NAMED), summary="Seed 000: the settings")
 async def get_settings(bridge: Asked, caller: Asking, collection: Collection = None) -> Response:
     return await settings.get_settings(collection or bridge.config.collection, bridge, caller)
 
 
 @router.patch(
-    "/settings", responses=responses(bodies.SettingsInForce, *NAMED, *BODY), summary="Seed 000: change the weights"
+    "/settings", responses=responses(answers.SettingsInForce, *NAMED, *BODY), summary="Seed 000: change the weights"
 )
 async def patch_settings(
     body: bodies.SettingsChanges, bridge: Asked, caller: Asking, collection: Collection = None
@@ -41,7 +41,7 @@ async def patch_settings(
 
 
 @router.get(
-    "/episodes/search", responses=responses(bodies.Found, *NAMED), summary="Seed 000: episodes of some sessions"
+    "/episodes/search", responses=responses(answers.Found, *NAMED), summary="Seed 000: episodes of some sessions"
 )
 async def search_episodes(
     bridge: Asked,
@@ -58,7 +58,7 @@ async def search_episodes(
     return await searching.ask(bridge, caller, collection or bridge.config.collection, asked)
 
 
-@router.get("/search", responses=responses(bodies.Found, *NAMED), summary="Seed 004: snippets of a repository")
+@router.get("/search", responses=responses(answers.Found, *NAMED), summary="Seed 004: snippets of a repository")
 async def search_snippets(
     bridge: Asked,
     caller: Asking,

@@ -11,7 +11,7 @@ from trivet.engine import Engine
 from trivet.errors import InputError
 from trivet.profile import Profile, named
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, naming
+from trivet.surfaces.http import answers, bodies, naming
 from trivet.surfaces.http.access import Asking, Caller
 from trivet.surfaces.http.bridge import Bridge
 from trivet.surfaces.http.replies import reply
@@ -41,14 +41,14 @@ async def change(bridge: Bridge, caller: Caller, collection: str, body: bodies.S
 
 
 @router.get(
-    f"{COLLECTION}/settings", responses=responses(bodies.SettingsInForce, *NAMED), summary="The settings in force"
+    f"{COLLECTION}/settings", responses=responses(answers.SettingsInForce, *NAMED), summary="The settings in force"
 )
 async def get_settings(name: Name, bridge: Asked, caller: Asking) -> Response:
     return reply(shown(await bridge.run(caller, "read", name, lambda engine: engine.settings)))
 
 
 @router.patch(
-    f"{COLLECTION}/settings", responses=responses(bodies.SettingsInForce, *NAMED, *BODY), summary="Change the settings"
+    f"{COLLECTION}/settings", responses=responses(answers.SettingsInForce, *NAMED, *BODY), summary="Change the settings"
 )
 async def patch_settings(name: Name, body: bodies.SettingsChanges, bridge: Asked, caller: Asking) -> Response:
     """In force for the next request of every worker and every process."""
@@ -57,7 +57,7 @@ async def patch_settings(name: Name, body: bodies.SettingsChanges, bridge: Asked
 
 @router.get(
     f"{COLLECTION}/settings/history",
-    responses=responses(bodies.SettingsHistory, *NAMED),
+    responses=responses(answers.SettingsHistory, *NAMED),
     summary="Who changed what, when",
 )
 async def history(
@@ -80,7 +80,7 @@ async def history(
 
 @router.post(
     f"{COLLECTION}/settings/revert",
-    responses=responses(bodies.SettingsInForce, *NAMED, *BODY),
+    responses=responses(answers.SettingsInForce, *NAMED, *BODY),
     summary="Take a change back",
 )
 async def revert(name: Name, body: bodies.Revert, bridge: Asked, caller: Asking) -> Response:

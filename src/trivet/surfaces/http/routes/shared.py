@@ -11,7 +11,7 @@ from fastapi import Depends, Path, Query, Request
 
 from trivet.errors import InputError, without_paths
 from trivet.surfaces import wire
-from trivet.surfaces.http import bodies, problems
+from trivet.surfaces.http import answers, bodies, problems
 from trivet.surfaces.http.bridge import Bridge
 
 Where = Annotated[
@@ -45,7 +45,7 @@ def responses(model: Any, *more: int, status: int = 200, example: Any = None) ->
     found: dict[int | str, dict[str, Any]] = {status: good}
     titles = dict(reversed(problems.KINDS.values()))
     for code in sorted({*ALWAYS, *more}):
-        found[code] = {"description": titles[code], "model": bodies.ProblemDetails}
+        found[code] = {"description": titles[code], "model": answers.ProblemDetails}
     return found
 
 
