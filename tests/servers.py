@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -79,7 +82,7 @@ class _Embedded:
         self._run("initdb", "--auth=trust", "--encoding=utf8", *locale, "-U", "postgres", "--no-sync")
         settings = {"listen_addresses": "'127.0.0.1'", "port": str(port), "unix_socket_directories": "''"}
         # tests kill processes, not the machine: what the kernel has is safe, and a commit need not wait for the disk
-        settings |= {"fsync": "off", "max_connections": "60", "shared_buffers": "'64MB'"}
+        settings |= {"fsync": "off", "max_connections": "200", "shared_buffers": "'64MB'"}
         if bm25:
             lent = Path(str(find_spec("pgserver").origin)).parent / "pginstall"  # type: ignore[union-attr]
             settings["shared_preload_libraries"] = "'pg_textsearch'"
@@ -94,6 +97,21 @@ class _Embedded:
     def stop(self, mode: str = "fast") -> None:
         """``immediate`` is what kill -9 of the whole server comes to: no farewell, recovery at the next start."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """kill -9 of the postmaster; its children end when they see it gone, and the files are left as they were."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def restart(self, seconds: float = 60.0) -> None:
+        """Start again after a kill; for as long as a child still holds the shared memory, that is refused."""
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return self.start()
+            except RuntimeError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
 
     @property
     def pid(self) -> int:
@@ -127,6 +145,29 @@ def running(bm25: bool = False) -> Iterator[Postgres]:
             with suppress(RuntimeError):
                 server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+Statement = tuple[str, Any]  # as it was sent, with its values
+
+
+@contextmanager
+def listening() -> Iterator[list[Statement]]:
+    """Every statement that is sent meanwhile, COPY included."""
+    heard: list[Statement] = []
+    execute, copy = psycopg.Connection.execute, psycopg.Cursor.copy
+
+    def hear(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
+        heard.append((query if isinstance(query, str) else query.as_string(self), params))
+        return execute(self, query, params, **options)
+
+    def hear_copy(self: Any, statement: Any, params: Any = None, **options: Any) -> Any:
+        heard.append((statement, params))
+        return copy(self, statement, params, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Connection, "execute", hear)
+        patch.setattr(psycopg.Cursor, "copy", hear_copy)
+        yield heard
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from servers import Postgres, postgres
 from trivet.copying import copy
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.stores.postgres.parts import Parts
 
 __all__ = ["postgres"]
 
@@ -137,6 +138,18 @@ def test_what_cannot_be_copied_is_refused_before_anything_is_written(
         third.add("x")
     with pytest.raises(InputError, match="vectors of 'another'"):
         copy(engine.url, tmp_path / "third.db", ["default"])
+
+
+def test_into_parts_and_out_of_them(filled: tuple[Engine, Any], postgres: Postgres, tmp_path: Path) -> None:
+    """How a collection is kept is the target's own choice."""
+    engine, model = filled
+    spread, whole = postgres.fresh(spread=3), postgres.fresh()
+    copy(engine.url, spread), copy(spread, whole), copy(spread, tmp_path / "back.db")
+    for url, parts in ((spread, 3), (whole, 0), (str(tmp_path / "back.db"), 0)):
+        with trivet.open(url, embedder=model) as there:
+            assert list(there.lines(vectors=True)) == list(engine.lines(vectors=True))
+            assert len(getattr(there._shelf, "parts", Parts.of(1, 0)).every) == max(1, parts)
+    postgres.sweep()
 
 
 def test_vectors_of_the_callers_own_go_along_and_long_texts_stay_whole(tmp_path: Path) -> None:

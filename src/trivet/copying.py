@@ -20,6 +20,7 @@ from trivet.stores import is_there, open_store
 from trivet.stores.contract import Model, Shelf, Store
 from trivet.types import Document, Link, Passage
 
+MADE_WITH = ("language", "passage_size", "words_only")  # what a collection is told when it is made
 BATCH = 200  # documents read and written at a time
 #: What is being done, how far it is, and how far it goes.
 Progress = Callable[[str, int, int], None]
@@ -67,7 +68,9 @@ def _copied(giving: Store, taking: Store, name: str, progress: Progress | None) 
     source = giving.shelf(name, {}, "")
     state = source.state()
     new = name not in taking.names()
-    target = taking.shelf(name, source.config if new else {}, state.settings)
+    # where and how it is kept is the target's own: the rest of a collection's config stays behind
+    made_with = {key: source.config[key] for key in MADE_WITH if key in source.config}
+    target = taking.shelf(name, made_with if new else {}, state.settings)
     _check(source, target)
     model = _model(source, target)
     written = 0
@@ -97,7 +100,7 @@ def _copied(giving: Store, taking: Store, name: str, progress: Progress | None) 
 
 def _check(source: Shelf, target: Shelf) -> None:
     """What a collection is made with, for good, decides its words and its passages."""
-    for key in ("language", "passage_size"):
+    for key in MADE_WITH[:2]:
         one, other = source.config.get(key), target.config.get(key)
         if one != other:
             told = f"{target.name!r} is there and was made with {other!r}, not {one!r}"

@@ -16,7 +16,7 @@ from trivet.engine import Engine
 
 __all__ = ["postgres", "postgres_bm25"]
 
-STORES = ("sqlite", "postgres", "bm25", "qdrant")
+STORES = ("sqlite", "postgres", "spread", "bm25", "qdrant")
 Open = Callable[..., Engine]
 
 
@@ -37,14 +37,16 @@ def address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     """``address("one")``: where a store of this test is; the same name is the same store."""
     known: dict[str, str] = {}
     server: Postgres | None = None
-    if kind in ("postgres", "bm25"):
-        server = request.getfixturevalue("postgres" if kind == "postgres" else "postgres_bm25")
+    if kind in ("postgres", "spread", "bm25"):
+        server = request.getfixturevalue("postgres_bm25" if kind == "bm25" else "postgres")
     if kind == "qdrant":
         pytest.importorskip("qdrant_client")
 
     def named(name: str = "memory") -> str:
         if name not in known:
-            known[name] = server.fresh() if server is not None else _file(kind, tmp_path, name)
+            # each collection dealt out to three parts; a test may open dozens of engines, each with its connections
+            spread = {"spread": 3, "pool": 2} if kind == "spread" else {}
+            known[name] = server.fresh(**spread) if server is not None else _file(kind, tmp_path, name)
         return known[name]
 
     yield named

@@ -75,6 +75,27 @@ def test_a_write_is_found_by_the_next_search(notes: Engine) -> None:
     assert ids(notes.search("lighthouse", **WORDS)) == []
 
 
+def test_a_word_that_no_document_has_gives_place_to_the_nearest(open_at: Open) -> None:
+    memory = open_at()
+    memory.add([{"id": "a", "text": "the telescope on the hill"}, {"id": "b", "text": "the ladder in the barn"}])
+    found = memory.search("telescpoe", **WORDS, understanding="full")
+    (told,) = (stage.detail for stage in found.trace if stage.name == "lexical")
+    assert ids(found) == ["a"] and "did you mean 'telescop' for 'telescpo'?" in told
+    assert ids(memory.search("telescpoe", **WORDS, understanding="plain")) == []
+
+
+def test_a_name_that_means_exactly_itself_weighs_as_much_everywhere(open_at: Open, tmp_path: Any) -> None:
+    memory = open_at()
+    with trivet.open(tmp_path / "reference.db", embedder="none") as reference:
+        for each in (memory, reference):
+            each.add([{"id": f"d{n}", "text": f"the error E-40{n} came from src/part{n}.py again"} for n in range(9)])
+        asked = {**WORDS, "understanding": "full", "match": "any"}
+        one, two = (each.search("what is E-407 in src/part7.py", **asked) for each in (memory, reference))
+        assert one[0].id == two[0].id == "d7"
+        raw = [[hit.contributions[0].raw for hit in found] for found in (one, two)]
+        assert raw[0] == pytest.approx(raw[1], rel=0.02)  # pg_textsearch rounds lengths
+
+
 def test_rarer_words_weigh_more_and_bm25_is_the_same_everywhere(open_at: Open, tmp_path: Any) -> None:
     """Its scores too: the embedded store is the reference."""
     words = ["heron", "river", "stone", "lamp", "fox", "hill", "moss"]

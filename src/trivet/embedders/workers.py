@@ -15,11 +15,25 @@ from trivet.embedders import load_embedder
 from trivet.errors import EmbedderError, InputError
 
 if TYPE_CHECKING:
+    from trivet.embedders.ray import RayWorkers
     from trivet.types import Embedder, Vector
 
 SHARE = 64  # texts a worker is handed at a time
 TRIES = 3  # a batch that ends its workers this often is what ends them
 MOST = 64
+
+
+def crew(embedder: Embedder, workers: int | str) -> Workers | RayWorkers:
+    """Who embeds: so many processes here, or the machines of a Ray cluster."""
+    if isinstance(workers, str) and workers.startswith("ray://"):
+        from trivet.embedders.ray import RayWorkers
+
+        return RayWorkers(embedder, workers)
+    if isinstance(workers, str):
+        if not workers.isdecimal():
+            raise InputError(f"workers: {workers!r} is neither a number of processes nor ray://HOST:PORT")
+        workers = int(workers)
+    return Workers(embedder, workers)
 
 
 class Workers:

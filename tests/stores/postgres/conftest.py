@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 import trivet
-from servers import Postgres, postgres, postgres_bm25
+from servers import Postgres, Statement, listening, postgres, postgres_bm25
 from trivet.engine import Engine
 
-__all__ = ["postgres", "postgres_bm25"]
+__all__ = ["Statement", "listening", "postgres", "postgres_bm25"]
 
 
 @pytest.fixture(autouse=True, scope="session")

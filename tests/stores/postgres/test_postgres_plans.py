@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
-from trivet.stores.postgres import meaning, spelling, words
+from trivet.stores.postgres import meaning, postings, scope, spelling, words
 from trivet.stores.postgres.meaning import Meaning
 from trivet.stores.postgres.nul import is_plain
 from trivet.stores.postgres.terms import lexeme, line, query, vector
 
-from .conftest import rows
+from .conftest import Statement, listening, rows
 
 MEANING = {"weights": {"lexical": 0.0, "dense": 1.0, "graph": 0.0}, "rerankers": []}
 WORDS = {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, "rerankers": []}
@@ -30,8 +32,8 @@ def many(postgres: Postgres) -> object:
     ):
         patch.setattr(meaning, "INDEX_FROM", 500)
         patch.setattr(meaning, "EXACT_UP_TO", 10)
-        patch.setattr(words, "FEW_ALLOWED", 10)
-        patch.setattr(words, "FIRST_LOOK", 50)
+        patch.setattr(scope, "MOST_NAMED", 100)
+        patch.setattr(postings, "PACK_FROM", 500)
         memory.add(
             [
                 {
@@ -46,32 +48,63 @@ def many(postgres: Postgres) -> object:
         yield memory, vectors
 
 
-def plan(memory: Engine, sql: str, *values: object) -> str:
-    return "\n".join(line for (line,) in rows(memory, f"EXPLAIN {sql}", *values))
-
-
-def forced(memory: Engine, sql: str) -> str:
-    """The plan where a scan of so small a table is not worth it: can the index serve?"""
+def plans(memory: Engine, heard: list[Statement]) -> list[tuple[str, str]]:
+    """Each statement with its plan where a scan of so small a table is not worth it: can the index serve?"""
+    found: list[tuple[str, str]] = []
     with memory._store.database.connection() as connection:  # type: ignore[attr-defined]
-        connection.execute("SET enable_seqscan = off")
-        told = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {sql}").fetchall())
-        connection.execute("RESET enable_seqscan")
-    return told
+        connection.execute("SET enable_seqscan = off; SET enable_sort = off")
+        for sql, values in heard:
+            if sql.startswith(("SELECT", "WITH")):
+                told = connection.execute(f"EXPLAIN {sql}", values or None, prepare=False).fetchall()
+                found.append((sql, "\n".join(line for (line,) in told)))
+        connection.execute("RESET enable_seqscan; RESET enable_sort")
+    return found
 
 
-def test_the_index_over_the_vectors_is_made_used_and_right(many: tuple[Engine, np.ndarray]) -> None:
+def used(memory: Engine, heard: list[Statement], beginning: str) -> str:
+    """The plans of the statements that begin so."""
+    return "\n".join(told for sql, told in plans(memory, heard) if sql.startswith(beginning))
+
+
+NEAR, FEW = "WITH near", "WITH few"
+
+
+def test_every_statement_of_a_search_goes_by_an_index(many: tuple[Engine, np.ndarray]) -> None:
+    memory, vectors = many
+    with listening() as heard:
+        memory.search("common rare heron w3", vector=vectors[0], graph_weight=0.0)
+        memory.search("common rare heron w3", vector=vectors[0], graph_weight=0.0, where={"few": 7})
+        memory.search('"heron rare"', vector=vectors[0], graph_weight=0.0)
+    assert not [sql for sql, plan in plans(memory, heard) if "Seq Scan" in plan]
+    for beginning, index in (
+        ("SELECT term, passages", "lexicon_pkey"),
+        ("SELECT first, term, entries", "postings_pkey"),
+        ("SELECT pid, did FROM passages", "passages_pkey"),
+        ("SELECT count(*), string_agg", "fields_number"),
+        ("WITH near", "meaning_1_1"),
+        ("SELECT did, id, title, text", "documents_pkey"),
+        ("SELECT pid, did, ordinal", "passages_pkey"),
+        ("SELECT (SELECT", "passages_words"),
+    ):
+        assert index in used(memory, heard, beginning), (beginning, used(memory, heard, beginning))
+
+
+def test_few_that_a_filter_allows_are_compared_one_by_one(
+    many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, vectors = many
+    monkeypatch.setattr(meaning, "EXACT_UP_TO", 100)
+    with listening() as heard:
+        memory.search("", vector=vectors[0], where={"few": 9}, **MEANING)
+    assert "vectors_document" in used(memory, heard, FEW) and not used(memory, heard, NEAR)
+
+
+def test_the_index_over_the_vectors_is_right(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
     model = memory._shelf.state().model
     assert model is not None
-    near = Meaning(memory._store.database, memory._shelf.cid, model)  # type: ignore[attr-defined]
+    near = Meaning(memory._store.database, memory._shelf.parts, model)  # type: ignore[attr-defined]
     assert near.has_index() and memory.verify().ok
-    told = plan(
-        memory,
-        f"SELECT pid FROM vectors v WHERE v.cid = {memory._shelf.cid} AND v.mid = {model.mid} "  # type: ignore[attr-defined]
-        "ORDER BY (v.data::vector(16)) <=> %s::vector(16) LIMIT 10",
-        str(vectors[0].tolist()),
-    )
-    assert f"Index Scan using {near.index}" in told
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     recall = 0
     for n in range(20):
@@ -91,18 +124,36 @@ def test_a_narrow_filter_does_not_starve_the_index(many: tuple[Engine, np.ndarra
         assert len(found) == min(30, there), where
 
 
-def test_words_come_from_the_inverted_index_rarest_first(many: tuple[Engine, np.ndarray]) -> None:
+def test_words_are_found_whatever_they_cost(many: tuple[Engine, np.ndarray]) -> None:
     memory, _ = many
-    assert "passages_words" in forced(memory, "SELECT pid FROM passages p WHERE p.cid = 1 AND p.words @@ 'rare'")
     found = memory.search("common rare heron", k=20, match="any", **WORDS)
     assert {hit.id for hit in found} == {f"d{n}" for n in range(0, 2000, 100)}
     inside = memory.search("common rare heron w3", k=50, match="any", where={"part": 2}, **WORDS)
     assert len(inside) == 50 and all(hit.document.meta["part"] == 2 for hit in inside)
 
 
+def test_without_postings_the_rarest_words_come_first(
+    many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, _ = many
+    monkeypatch.setattr(words, "FIRST_LOOK", 50)
+    real = words.Words._known
+    monkeypatch.setattr(words.Words, "_known", lambda self, wanted: unpacked(real(self, wanted)))
+    with listening() as heard:
+        found = memory.search("common rare heron", k=20, match="any", **WORDS)
+    assert {hit.id for hit in found} == {f"d{n}" for n in range(0, 2000, 100)}
+    assert "passages_words" in used(memory, heard, "SELECT (SELECT")
+
+
+def unpacked(known: words._Known) -> words._Known:
+    return replace(known, reach=dict.fromkeys(known.reach, 0))
+
+
 def test_trigrams_come_from_their_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, _ = many
-    assert "passages_trigrams" in forced(memory, "SELECT pid FROM passages p WHERE p.cid = 1 AND 'raer' <% p.body")
+    with listening() as heard:
+        memory.search("raer heorn", weights={"lexical": 0, "dense": 0, "trigram": 1, "graph": 0}, rerankers=[])
+    assert "passages_trigrams" in used(memory, heard, "WITH alike")
 
 
 def test_a_step_that_takes_too_long_leaves_the_more_alike(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
-from trivet.stores.postgres import schema
+from trivet.stores.postgres import database, postings, schema
+from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.schema import DISTRIBUTED, REFERENCE, Server, first, statements
 
 from .conftest import rows
@@ -65,8 +68,6 @@ def test_another_schema_is_another_store(postgres: Postgres) -> None:
 
 
 def test_a_newer_schema_is_refused(memory: Engine) -> None:
-    import pytest
-
     from trivet.errors import StoreError
 
     memory._store.database.ask(lambda c: c.execute("INSERT INTO migrations VALUES (99)"))  # type: ignore[attr-defined]
@@ -78,3 +79,36 @@ def test_values_travel_as_parameters(memory: Engine) -> None:
     memory.add({"id": "a'; DROP TABLE documents; --", "text": "heron", "meta": {"k'; --": "v'; --"}})
     assert len(memory.search("heron", where={"k'; --": "v'; --"})) == 1
     assert rows(memory, "SELECT count(*) FROM documents") == [(1,)]
+
+
+def test_a_store_of_the_first_migration_is_brought_up_to_date(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.fresh()
+    with monkeypatch.context() as before:
+        before.setattr(database, "MIGRATIONS", (schema.first,))
+        database.Database(Address.parse(url)).close()
+    monkeypatch.setattr(postings, "PACK_FROM", 10)
+    with trivet.open(url, embedder="none") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(40)])
+        memory.prepare()
+        memory._shelf.tidy()
+        assert rows(memory, "SELECT max(number) FROM migrations") == [(2,)]
+        assert rows(memory, "SELECT max(last) FROM segments") == [(40,)]
+        assert memory.search("heron 7")[0].id == "d7"
+    postgres.sweep()
+
+
+def test_a_collection_keeps_its_parts_whatever_address_it_is_opened_by(postgres: Postgres) -> None:
+    url = postgres.fresh()
+    with trivet.open(f"{url}&spread=4&pool=1", "big", embedder="none") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(20)])
+        assert len(memory.search("heron", k=20)) == 20, "one connection serves all parts"
+    with trivet.open(url, "big", embedder="none") as memory, trivet.open(url, "small", embedder="none") as small:
+        memory.add("heron again", id="d3")
+        small.add("heron")
+        assert memory.stats().documents == 20 and memory.verify().ok
+        assert rows(memory, "SELECT count(DISTINCT cid) FROM documents") == [(5,)]
+        memory.drop()
+        assert rows(small, "SELECT count(*) FROM passages") == [(1,)]
+    postgres.sweep()

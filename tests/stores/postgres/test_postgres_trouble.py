@@ -17,16 +17,27 @@ from trivet.errors import InputError, StoreError
 
 LOADER = """
 import sys, trivet
-with trivet.open(sys.argv[1], embedder="none") as memory:
-    number = 0
-    while True:
-        try:
-            memory.add([{"id": f"d{number + at}", "text": f"heron number {number + at}"} for at in range(20)])
-        except trivet.errors.StoreError as error:
-            print("refused", str(error).splitlines()[0], flush=True)
-            sys.exit(3)
-        number += 20
-        print(number, flush=True)
+url, turn = sys.argv[1:]
+def ids(number):
+    return [f"r{turn}-{number}-{at}" for at in range(20)]
+def step(memory, verb, number):
+    print("begin", verb, turn, number, flush=True)
+    if verb == "delete":
+        memory.delete(ids(number))
+    else:
+        memory.add([{"id": id, "text": f"heron {verb} {id}", "meta": {"n": number}} for id in ids(number)])
+    print("done", flush=True)
+with trivet.open(url, embedder="hashing:32") as memory:
+    try:
+        for number in range(100_000):
+            step(memory, "add", number)
+            if number % 3 == 1:
+                step(memory, "write", number)
+            if number % 3 == 2:
+                step(memory, "delete", number - 1)
+    except trivet.errors.StoreError as error:
+        print("refused", str(error).splitlines()[0], flush=True)
+        sys.exit(3)
 """
 
 
@@ -71,25 +82,51 @@ def test_a_restart_in_the_middle_of_searches_is_waited_for(own: Postgres) -> Non
             assert all(one.result(60) > 0 for one in asking)
 
 
+def account(line: list[str], here: dict[str, str]) -> dict[str, str]:
+    """What is stored after a step of the loader: ``add ROUND NUMBER``, ``write`` it anew, ``delete`` it."""
+    verb, turn, number = line[0], int(line[1]), int(line[2])
+    ids = [f"r{turn}-{number}-{at}" for at in range(20)]
+    if verb == "delete":
+        return {id: text for id, text in here.items() if id not in ids}
+    return here | {id: f"heron {verb} {id}" for id in ids}
+
+
 def test_a_server_killed_in_a_bulk_load_loses_nothing_acknowledged(own: Postgres) -> None:
+    """kill -9 of the postmaster, three times in a row: every step is there as a whole or not at all, and every step
+    whose call returned is there."""
+    assert own.server is not None
     url = own.fresh(patience=1)
-    trivet.open(url, embedder="none").close()
-    child = subprocess.Popen([sys.executable, "-c", LOADER, url], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and own.server is not None
-    told = [int(child.stdout.readline()) for _ in range(5)][-1]
-    own.server.stop("immediate")
-    for line in child.stdout:  # what it was told before the end reached it
-        if line.startswith("refused"):
-            assert "repeating it is safe" in line or "cannot be reached" in line or "no connection" in line
-        else:
-            told = int(line)
-    assert child.wait(60) == 3
-    child.stdout.close()
-    own.server.start()
-    with trivet.open(url, embedder="none") as memory:
-        here = {document.id for document in memory.documents()}
-        assert {f"d{number}" for number in range(told)} <= here
-        assert memory.verify().ok and len(here) % 20 == 0, "a batch is there as a whole or not at all"
+    trivet.open(url, embedder="hashing:32").close()
+    certain: dict[str, str] = {}
+    acknowledged = 0
+    for turn in range(3):
+        child = subprocess.Popen([sys.executable, "-c", LOADER, url, str(turn)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        begun: list[str] = []
+        kill_at = 7 + 5 * turn
+        for line in child.stdout:
+            told = line.split()
+            if told[0] == "begin":
+                begun = told[1:]
+                if kill_at == 0:
+                    own.server.kill()
+                kill_at -= 1
+            elif told[0] == "done":
+                certain, begun, acknowledged = account(begun, certain), [], acknowledged + 1
+            else:
+                assert "repeating it is safe" in line or "cannot be reached" in line or "no connection" in line
+        assert child.wait(60) == 3, "the loader was told"
+        child.stdout.close()
+        own.server.restart()
+        with trivet.open(url, embedder="hashing:32") as memory:
+            here = {document.id: document.text for document in memory.documents()}
+            assert here in (certain, account(begun, certain) if begun else certain)
+            memory.wait()
+            assert memory.verify().ok and memory.stats().pending == 0
+            if here:
+                assert {hit.id for hit in memory.search("heron", k=len(here), lexical_depth=1_000)} <= here.keys()
+        certain = here
+    assert acknowledged >= 7 + 12 + 17
 
 
 def test_a_leg_that_takes_too_long_is_left_out(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:

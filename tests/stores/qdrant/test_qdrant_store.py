@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -186,6 +189,55 @@ def test_options_of_a_cluster_are_passed_through(tmp_path: Path) -> None:
     assert place.collection == {"shard_number": 6, "replication_factor": 2, "write_consistency_factor": 2}
     assert (place.tenant, place.words, place.shown) == ("org", "w.db", "qdrants://db.example:6334")
     assert companion_of(f"qdrant+local:{tmp_path}") == str(tmp_path / "words.db")
+
+
+class _Listener(BaseHTTPRequestHandler):
+    """Writes down what it is sent and says yes to everything: what reaches a server is what counts here."""
+
+    heard: ClassVar[list[tuple[str, str, Any]]] = []
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.heard.append((self.command, self.path, json.loads(body) if body else None))
+        result: Any = {"exists": False} if self.path.endswith("/exists") else True
+        told = {"title": "qdrant", "version": "1.15.0", "result": result, "status": "ok", "time": 0.0}
+        if self.command == "PUT" and "/index" in self.path:
+            told["result"] = {"operation_id": 1, "status": "completed"}
+        data = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_PUT = do_POST = do_DELETE = _answer  # noqa: N815 - its names
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_options_of_a_cluster_reach_the_server(tmp_path: Path) -> None:
+    _Listener.heard.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Listener)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"qdrant://127.0.0.1:{server.server_port}?words={tmp_path / 'w.db'}"
+        points = Points(Place.parse(f"{url}&shards=6&replicas=2&consistency=2&on_disk=yes&tenant=org"))
+        points.make("trivet-x", "hashing:8", 8)
+        points.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+    sent = {path.partition("?")[0]: body for method, path, body in _Listener.heard if method == "PUT"}
+    made = sent["/collections/trivet-x"]
+    assert {name: made[name] for name in ("shard_number", "replication_factor", "write_consistency_factor")} == {
+        "shard_number": 6,
+        "replication_factor": 2,
+        "write_consistency_factor": 2,
+    }
+    assert made["on_disk_payload"] is True and next(iter(made["vectors"].values()))["size"] == 8
+    indexes = [body for method, path, body in _Listener.heard if method == "PUT" and "/index" in path]
+    assert {body["field_name"] for body in indexes} == {"tags", "did", "tenant"}
+    assert [body["field_schema"].get("is_tenant") for body in indexes if body["field_name"] == "tenant"] == [True]
 
 
 def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 
 from trivet.errors import InputError
+from trivet.stores.postgres.parts import MOST
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-_OURS = ("schema", "pool", "patience", "statement_timeout", "index")
+_OURS = ("schema", "pool", "patience", "statement_timeout", "index", "spread")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Address:
     pool: int = 16  # connections of this process at most
     patience: float = 10.0  # seconds to wait for a free connection, or for a server that restarts
     statement_timeout: float = 30.0  # seconds; a leg that needs longer is left out of the answer
+    spread: int = 0  # parts that a collection made here is dealt out to; 0: it is one
     index: str = "vector"  # what the index over the vectors holds: "vector", or "halfvec" for half the memory
 
     @classmethod
@@ -50,6 +52,7 @@ class Address:
             int(_number("pool", ours.get("pool", "16"), 1, 1_000)),
             _number("patience", ours.get("patience", "10"), 0.1, 3_600),
             _number("statement_timeout", ours.get("statement_timeout", "30"), 0.01, 86_400),
+            int(_number("spread", ours.get("spread", "0"), 0, MOST)),
             index,
         )
 

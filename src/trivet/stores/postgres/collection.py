@@ -17,7 +17,8 @@ from trivet.errors import NotFoundError
 from trivet.stores.contract import Model, State
 from trivet.stores.postgres.connections import Connections
 from trivet.stores.postgres.database import Connection
-from trivet.stores.postgres.records import Place
+from trivet.stores.postgres.parts import Parts
+from trivet.stores.postgres.place import Place
 
 if TYPE_CHECKING:
     from trivet.filters import Filter
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
 class Collection:
     def __init__(self, store: PostgresStore, cid: int, name: str, config: Mapping[str, Any]) -> None:
         self.store, self.cid, self.name, self.config = store, cid, name, dict(config)
+        self.parts = Parts.of(cid, self.config.pop("spread", 0))  # how it is kept is nobody else's concern
         self.analyzer = Analyzer(self.config.get("language", "en"))
         self._database = store.database
         self._all = store.database.all
         self._lock = threading.Lock()
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
-        self._connections = Connections(store.database, cid, self.analyzer, store.start)
+        self._connections = Connections(store.database, self.parts, self.analyzer, store.start)
+        self._counted = (-1, (False, 0, 0, 0))  # at which version: BM25's table, passages, terms, the last passage
+        self._packed = 0  # the last passage this process has seen to be taken into the postings
         self._chained = (-1, False)  # at which version: is there a link that changes recall?
         self._indexed: set[int] = set()  # models whose index is known to be there, or being made
 
@@ -62,7 +66,7 @@ class Collection:
             ).fetchone()
             if row is None:
                 raise NotFoundError(f"collection: {self.name!r} was dropped")
-            yield connection, Place(self.cid, self.analyzer, self._table if row[1] else None), row[0]
+            yield connection, Place(self.parts, self.analyzer, self._table if row[1] else None), row[0]
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[tuple[Connection, Place, str]]:

@@ -19,6 +19,7 @@ from trivet.concepts import Triple, triples_of
 from trivet.errors import StoreError, TrivetError
 from trivet.stores.postgres import ties
 from trivet.stores.postgres.database import Database
+from trivet.stores.postgres.parts import Parts
 
 if TYPE_CHECKING:
     from trivet.analysis import Analyzer
@@ -32,8 +33,9 @@ MANY_BEHIND = 5_000  # passages it has not read: some seconds
 class Connections:
     """The graph of one collection, and what it reads."""
 
-    def __init__(self, database: Database, cid: int, analyzer: Analyzer, start: Callable[..., None]) -> None:
-        self._database, self._cid, self._analyzer, self._start = database, cid, analyzer, start
+    def __init__(self, database: Database, parts: Parts, analyzer: Analyzer, start: Callable[..., None]) -> None:
+        self._database, self._parts, self._analyzer, self._start = database, parts, analyzer, start
+        self._cid = parts.root
         self._lock = threading.Lock()
         self._reading = threading.Event()
         self._index: GraphIndex | None = None
@@ -52,7 +54,7 @@ class Connections:
         if known != version:
             linked = ties.any_links(self._database.all, self._cid)
             self._linked = (version, linked)
-        return ties.ties(self._database.all, self._cid, dids, linked)
+        return ties.ties(self._database.all, self._parts, dids, linked)
 
     @property
     def in_use(self) -> bool:
@@ -99,14 +101,15 @@ class Connections:
             "SELECT p.pid, p.did, d.title, p.body FROM passages p JOIN documents d ON d.cid = p.cid AND d.did = p.did "
             "WHERE p.cid = %s AND p.pid > %s ORDER BY p.pid LIMIT %s"
         )
+        rows = [row for part in self._parts.every for row in self._database.all(sql, (part.cid, pid, limit))]
         return [
             (pid, did, title, body[len(title) + 1 :] if title else body)
-            for pid, did, title, body in self._database.all(sql, (self._cid, pid, limit))
+            for pid, did, title, body in sorted(rows, key=lambda row: row[0])[:limit]
         ]
 
     def count_after(self, pid: int) -> int:
         sql = "SELECT count(*) FROM passages WHERE cid = %s AND pid > %s"
-        return int(self._database.all(sql, (self._cid, pid))[0][0])
+        return sum(int(self._database.all(sql, (part.cid, pid))[0][0]) for part in self._parts.every)
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         sql = "SELECT seq, pid FROM removed WHERE cid = %s AND seq > %s ORDER BY seq"
@@ -116,11 +119,15 @@ class Connections:
         row: list[tuple[Any, ...]] = self._database.all(
             "SELECT last_passage, last_removed FROM heads WHERE cid = %s", (self._cid,)
         )
-        return (int(row[0][0]), int(row[0][1])) if row else (0, 0)
+        return (self._parts.up_to(int(row[0][0])), int(row[0][1])) if row else (0, 0)
 
     def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
         sql = "SELECT did, meta FROM documents WHERE cid = %s AND did = ANY(%s) AND strpos(meta, '\"triples\"') > 0"
-        return {did: triples_of(json.loads(meta)) for did, meta in self._database.all(sql, (self._cid, list(dids)))}
+        return {
+            did: triples_of(json.loads(meta))
+            for part, own in self._parts.by_number(dids).items()
+            for did, meta in self._database.all(sql, (part.cid, own))
+        }
 
 
 def _cache() -> Path:

@@ -1,16 +1,18 @@
 """Which documents are connected, which stand in another's place, and which resolve it?
 
-Chains are followed step by step, one question to the server a step: they are short, and a recursive query is refused by
-a cluster. Only documents that are here take part: a link may name one that is not, yet or any more.
+Chains are followed step by step: they are short, and a recursive query is refused by a cluster. Links are kept with the
+collection, documents with its parts, so no statement joins them: the ends are looked up. Only documents that are here
+take part: a link may name one that is not, yet or any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
 from trivet.stores.postgres.database import Connection
+from trivet.stores.postgres.parts import Parts
 from trivet.types import RESOLVED_BY, SUPERSEDES, Link, Succession
 
 All = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
@@ -59,48 +61,73 @@ def any_that_count(every: All, cid: int) -> bool:
     return bool(every(sql, (cid, [SUPERSEDES, RESOLVED_BY])))
 
 
-def successors(every: All, cid: int, dids: Sequence[int]) -> list[Succession]:
+def asking(connection: Connection) -> All:
+    """The same questions, within a transaction."""
+    return lambda sql, values: connection.execute(sql, values).fetchall()
+
+
+def successors(every: All, parts: Parts, dids: Sequence[int]) -> list[Succession]:
     """Who directly supersedes whom, among these documents and everything their chains lead to."""
-    sql = (
-        "SELECT o.did, o.id, n.did, n.id, n.created FROM documents o "
-        "JOIN links l ON l.cid = o.cid AND l.target = o.id AND l.type = %s "
-        "JOIN documents n ON n.cid = l.cid AND n.id = l.source WHERE o.cid = %s AND o.did = ANY(%s)"
-    )
     found: list[Succession] = []
     seen: set[int] = set()
     waiting = set(dids)
     while waiting:
-        rows = [Succession(*row) for row in every(sql, (SUPERSEDES, cid, list(waiting)))]
+        olds = named(every, parts, waiting)
+        pairs = _pairs(every, parts.root, ("target", "source"), olds.values(), SUPERSEDES)
+        news = numbered(every, parts, [new for _, new in pairs])
+        ids = {identifier: did for did, identifier in olds.items()}
+        rows = [Succession(ids[old], old, news[new][0], new, news[new][1]) for old, new in pairs if new in news]
         found += rows
         seen |= waiting
         waiting = {int(row.new) for row in rows} - seen
     return found
 
 
-def resolutions(every: All, cid: int, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+def resolutions(every: All, parts: Parts, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
     """did → (did, id) of what resolves it, by id."""
-    rows = every(
-        "SELECT p.did, d.did, d.id FROM documents p JOIN links l ON l.cid = p.cid AND l.source = p.id AND l.type = %s "
-        "JOIN documents d ON d.cid = l.cid AND d.id = l.target "
-        "WHERE p.cid = %s AND p.did = ANY(%s) AND d.did <> p.did ORDER BY d.id",
-        (RESOLVED_BY, cid, list(dids)),
-    )
+    problems = named(every, parts, dids)
+    pairs = _pairs(every, parts.root, ("source", "target"), problems.values(), RESOLVED_BY)
+    known = numbered(every, parts, [target for _, target in pairs])
+    ids = {identifier: did for did, identifier in problems.items()}
     found: dict[int, list[tuple[int, str]]] = {}
-    for problem, did, identifier in rows:
-        found.setdefault(problem, []).append((did, identifier))
+    for problem, identifier in sorted(pairs, key=lambda pair: pair[1]):
+        if identifier in known and known[identifier][0] != ids[problem]:
+            found.setdefault(ids[problem], []).append((known[identifier][0], identifier))
     return found
 
 
-def superseded(every: All, cid: int, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
-    """(id, id of what directly supersedes it), of these documents or of all."""
-    named = "" if ids is None else " AND l.target = ANY(%s)"
-    return [
-        (old, new)
-        for old, new in every(
-            "SELECT l.target, l.source FROM links l JOIN documents o ON o.cid = l.cid AND o.id = l.target "
-            "JOIN documents n ON n.cid = l.cid AND n.id = l.source "
-            f"WHERE l.cid = %s AND l.type = %s AND l.source <> l.target{named} "
-            "ORDER BY n.created DESC, l.target LIMIT %s",
-            (cid, SUPERSEDES, *(() if ids is None else (list(ids),)), limit),
-        )
-    ]
+def superseded(every: All, parts: Parts, ids: Sequence[str] | None, limit: int | None) -> list[tuple[str, str]]:
+    """(id, id of what directly supersedes it), of these documents or of all; the newest first."""
+    pairs = [pair for pair in _pairs(every, parts.root, ("target", "source"), ids, SUPERSEDES) if pair[0] != pair[1]]
+    known = numbered(every, parts, [identifier for pair in pairs for identifier in pair])
+    there = [(old, new) for old, new in pairs if old in known and new in known]
+    return sorted(there, key=lambda pair: (-known[pair[1]][1], pair[0]))[:limit]
+
+
+def _pairs(every: All, root: int, ends: tuple[str, str], ids: Iterable[str] | None, kind: str) -> list[tuple[str, str]]:
+    """Both ends of the links of a kind, of those whose first one is among the ids."""
+    here, there = ends
+    sql, values = f"SELECT {here}, {there} FROM links WHERE cid = %s AND type = %s", [root, kind]
+    if ids is not None:
+        sql, values = f"{sql} AND {here} = ANY(%s)", [root, kind, list(ids)]
+    return [(one, other) for one, other in every(sql, values)]
+
+
+def named(every: All, parts: Parts, dids: Iterable[int]) -> dict[int, str]:
+    """did → id, of those that are here."""
+    sql = "SELECT did, id FROM documents WHERE cid = %s AND did = ANY(%s)"
+    return {
+        did: identifier
+        for part, own in parts.by_number(dids).items()
+        for did, identifier in every(sql, (part.cid, own))
+    }
+
+
+def numbered(every: All, parts: Parts, ids: Iterable[str]) -> dict[str, tuple[int, float]]:
+    """id → (did, when it was created), of those that are here."""
+    sql = "SELECT id, did, created FROM documents WHERE cid = %s AND id = ANY(%s)"
+    return {
+        identifier: (did, created)
+        for part, own in parts.by_id(dict.fromkeys(ids)).items()
+        for identifier, did, created in every(sql, (part.cid, own))
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from trivet.errors import InputError
 from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
@@ -11,6 +12,7 @@ from trivet.stores.contract import Span
 from trivet.stores.postgres import facets, links, records
 from trivet.stores.postgres.collection import Collection
 from trivet.stores.postgres.filter_sql import compile_filter
+from trivet.stores.postgres.parts import Part
 from trivet.stores.postgres.scope import Scope
 from trivet.types import Document, Facet, Period, Succession
 
@@ -23,21 +25,23 @@ class Reading(Collection):
 
     def dids(self, ids: Sequence[str]) -> dict[str, int]:
         sql = "SELECT id, did FROM documents WHERE cid = %s AND id = ANY(%s)"
-        return dict(self._all(sql, (self.cid, list(ids)))) if ids else {}
+        return dict(row for part, own in self.parts.by_id(ids).items() for row in self._all(sql, (part.cid, own)))
 
     def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
-        if not dids:
-            return {}
         sql = f"SELECT {records.COLUMNS} FROM documents WHERE cid = %s AND did = ANY(%s)"
-        return {row[0]: records.document_of(row) for row in self._all(sql, (self.cid, list(dids)))}
+        return {row[0]: records.document_of(row) for row in self._by_number(sql, dids)}
 
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
-        return records.spans(self._all(sql, (self.cid, list(pids)))) if pids else {}
+        return records.spans(self._by_number(sql, pids))
 
     def first_passages(self, dids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT did, did, ordinal, start, stop FROM passages WHERE cid = %s AND did = ANY(%s) AND ordinal = 0"
-        return records.spans(self._all(sql, (self.cid, list(dids)))) if dids else {}
+        return records.spans(self._by_number(sql, dids))
+
+    def _by_number(self, sql: str, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+        """What the statement, told a part and some numbers, finds of documents or passages with these."""
+        return [row for part, own in self.parts.by_number(numbers).items() for row in self._all(sql, (part.cid, own))]
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         last = 0
@@ -47,36 +51,41 @@ class Reading(Collection):
 
     def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]:
         """(row number, document) of those behind a row number, in its order."""
-        condition, values = self._within(where)
-        sql = f"SELECT {records.COLUMNS} FROM documents d WHERE d.cid = %s AND d.did > %s{condition}"
-        rows = self._all(f"{sql} ORDER BY d.did LIMIT %s", (self.cid, after, *values, limit))
-        return [(row[0], records.document_of(row)) for row in rows]
+        rows: list[tuple[Any, ...]] = []
+        for part in self.parts.every:
+            condition, values = self._within(where, part)
+            sql = f"SELECT {records.COLUMNS} FROM documents d WHERE d.cid = %s AND d.did > %s{condition}"
+            rows += self._all(f"{sql} ORDER BY d.did LIMIT %s", (part.cid, after, *values, limit))
+        return [(row[0], records.document_of(row)) for row in sorted(rows, key=lambda row: row[0])[:limit]]
 
-    def _within(self, where: Filter | None) -> facets.Condition:
+    def _within(self, where: Filter | None, part: Part) -> facets.Condition:
         if where is None:
             return "", ()
-        condition, values = compile_filter(where, self.cid)
-        allowed = f"SELECT d.did FROM documents d WHERE d.cid = {self.cid} AND ({condition})"
+        condition, values = compile_filter(where, part.cid)
+        allowed = f"SELECT d.did FROM documents d WHERE d.cid = {part.cid} AND ({condition})"
         return f" AND d.did IN ({allowed})", values
 
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
         """The kinds first, then every field of the metadata, ``most`` of them."""
-        within = self._within(where)
-        found = [facets.kinds(self._all, self.cid, within, values)]
-        return found + [facets.facet(self._all, self.cid, key, within, values) for key in self.fields()[:most]]
+        within = [(part.cid, self._within(where, part)) for part in self.parts.every]
+        found = [facets.kinds(self._all, within, values)]
+        return found + [facets.facet(self._all, key, within, values) for key in self.fields()[:most]]
 
     def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
-        return facets.timeline(self._all, self.cid, column, step, self._within(where))
+        within = [(part.cid, self._within(where, part)) for part in self.parts.every]
+        return facets.timeline(self._all, column, step, within)
 
     def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
-        return links.superseded(self._all, self.cid, ids, limit)
+        return links.superseded(self._all, self.parts, ids, limit)
 
     def texts(self, limit: int) -> list[tuple[str, str]]:
-        sql = "SELECT id, text FROM documents WHERE cid = %s AND text <> '' ORDER BY did LIMIT %s"
-        return [(id, text) for id, text in self._all(sql, (self.cid, limit))]
+        sql = "SELECT did, id, text FROM documents WHERE cid = %s AND text <> '' ORDER BY did LIMIT %s"
+        rows = [row for part in self.parts.every for row in self._all(sql, (part.cid, limit))]
+        return [(id, text) for _, id, text in sorted(rows)[:limit]]
 
     def count(self, table: str) -> int:
-        return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = %s", (self.cid,))[0][0])
+        sql = f"SELECT count(*) FROM {table} WHERE cid = %s"
+        return sum(int(self._all(sql, (cid,))[0][0]) for cid in {self.cid, *self.parts.cids})
 
     # --- filters ----------------------------------------------------------------------------------------------------
 
@@ -87,9 +96,10 @@ class Reading(Collection):
             if built_in or not must_be_known:
                 continue
             sql = "SELECT 1 FROM fields WHERE cid = %s AND key = %s LIMIT 1"
-            if self._all(sql, (self.cid, name)):
+            if any(self._all(sql, (part.cid, name)) for part in self.parts.every):
                 continue
-            if not self._all("SELECT 1 FROM documents WHERE cid = %s LIMIT 1", (self.cid,)):
+            some = "SELECT 1 FROM documents WHERE cid = %s LIMIT 1"
+            if not any(self._all(some, (part.cid,)) for part in self.parts.every):
                 return
             known = [*BUILT_IN_FIELDS, *self.fields()]
             close = get_close_matches(name, known, n=1)
@@ -98,27 +108,33 @@ class Reading(Collection):
 
     def fields(self) -> list[str]:
         """The metadata keys in use; a skip-scan, one look-up a key."""
-        found: list[str] = []
+        found: set[str] = set()
         sql = "SELECT key FROM fields WHERE cid = %s AND key > %s ORDER BY key LIMIT 1"
-        while row := self._all(sql, (self.cid, found[-1] if found else "")):
-            found.append(row[0][0])
-        return found
+        for part in self.parts.every:
+            last = ""
+            while row := self._all(sql, (part.cid, last)):
+                last = row[0][0]
+                found.add(last)
+        return sorted(found)
 
     def matching(self, where: Filter) -> list[int]:
-        condition, values = compile_filter(where, self.cid)
-        sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND ({condition})"
-        return [did for (did,) in self._all(sql, (self.cid, *values))]
+        found: list[int] = []
+        for part in self.parts.every:
+            condition, values = compile_filter(where, part.cid)
+            sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND ({condition})"
+            found += [did for (did,) in self._all(sql, (part.cid, *values))]
+        return found
 
     def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
         """The condition every leg applies; None when everything may answer."""
         if where is None and not exclude:
             return None
-        scope = self._scope_of(where, version) if where is not None else Scope(self._all, self.cid)
+        scope = self._scope_of(where, version) if where is not None else Scope(self._all, self.parts)
         return scope.without(self.dids(exclude).values()) if exclude else scope
 
     def only(self, did: int) -> Scope:
         """Just this document."""
-        return Scope(self._all, self.cid, ("d.did = %s", [did]))
+        return Scope.just(self._all, self.parts, did)
 
     def _scope_of(self, where: Filter, version: int) -> Scope:
         with self._lock:
@@ -129,7 +145,7 @@ class Reading(Collection):
                 self._scopes.move_to_end(where)
                 return self._scopes[where]
         self.check_fields(where)
-        scope = Scope(self._all, self.cid, compile_filter(where, self.cid))
+        scope = Scope(self._database.planned, self.parts, where)
         with self._lock:
             # an access is no news, so a version does not tell when what is known of access times is out of date
             if version == self._scopes_version and not any(field == "accessed" for field, _ in fields_of(where)):
@@ -148,7 +164,7 @@ class Reading(Collection):
         return found
 
     def successors(self, dids: Sequence[int]) -> list[Succession]:
-        return links.successors(self._all, self.cid, dids)
+        return links.successors(self._all, self.parts, dids)
 
     def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
-        return links.resolutions(self._all, self.cid, dids)
+        return links.resolutions(self._all, self.parts, dids)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from trivet.analysis import Analyzer
 from trivet.concepts import triples_of
 from trivet.errors import InputError, StoreError
 from trivet.filters import flatten, is_text
@@ -22,7 +21,10 @@ from trivet.stores.contract import Prepared, Span, Written
 from trivet.stores.postgres import links, terms, vectors
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.filter_sql import number_of
-from trivet.types import SUPERSEDES, Document
+from trivet.stores.postgres.parts import Part, Parts
+from trivet.stores.postgres.place import Place, count, take
+from trivet.stores.postgres.removals import remove_passages
+from trivet.types import Document
 
 #: Document, in order
 COLUMNS = "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses"
@@ -30,35 +32,49 @@ _ROW = f"{COLUMNS}, hash"
 MAX_KEY = 500  # characters of a metadata key: it is part of an index
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The collection a record goes to, and how its words are made."""
-
-    cid: int
-    analyzer: Analyzer
-    words: str | None = None  # its table of words for BM25, if there is one
-
-
 def write(connection: Connection, place: Place, mid: int | None, batch: Sequence[Prepared], now: float) -> Written:
-    """Insert or replace by id."""
+    """Insert or replace by id. Documents are numbered in the order they come in, whatever part they go to."""
     for item in batch:
         _check(item)
-    cid = place.cid
-    known = _known(connection, cid, [item.document.id for item in batch])
+    known = _known(connection, place, [item.document.id for item in batch])
     fresh = [item for item in batch if item.document.id not in known]
-    changed = [(item, known[item.document.id]) for item in batch if item.document.id in known]
-    first = _take(connection, cid, "document", len(fresh)) if fresh else 0
-    rows = [(first + index, item) for index, item in enumerate(fresh)]
-    if rows:
+    first = take(connection, place, "document", len(fresh)) if fresh else 0
+    dealt: dict[Part, _Share] = {}
+    for item in batch:
+        share = dealt.setdefault(place.parts.of_id(item.document.id), _Share([], []))
+        if item.document.id in known:
+            share.changed.append((item, known[item.document.id]))
+    for at, item in enumerate(fresh, start=first):
+        part = place.parts.of_id(item.document.id)
+        dealt[part].fresh.append((part.number(at), item))
+    done = Written(0, 0, 0)
+    for part in sorted(dealt, key=lambda part: part.cid):  # in one order, so that two writers never wait in a ring
+        done += _write(connection, place, part, mid, dealt[part], now)
+    links.add(connection, place.root, [link for item in batch for link in item.links or ()])
+    count(connection, place, documents=len(fresh))
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """What of a batch goes to one part."""
+
+    fresh: list[tuple[int, Prepared]]
+    changed: list[tuple[Prepared, tuple[Any, ...]]]  # with the row that is there
+
+
+def _write(connection: Connection, place: Place, part: Part, mid: int | None, share: _Share, now: float) -> Written:
+    cid = part.cid
+    if share.fresh:
         with connection.cursor().copy(f"COPY documents (cid, {_ROW}) FROM STDIN") as copy:
-            for did, item in rows:
+            for did, item in share.fresh:
                 copy.write_row((cid, *_row(did, item, item.document.created, now)))
-    _add_fields(connection, cid, rows)
+    _add_fields(connection, cid, share.fresh)
     moved: list[tuple[int, Prepared]] = []
     embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
     unchanged = 0
-    for item, old in changed:
-        kept = _replace(connection, place, item, old, now)
+    for item, old in share.changed:
+        kept = _replace(connection, place, part, item, old, now)
         if kept is None:
             unchanged += 1
         elif kept:
@@ -66,25 +82,25 @@ def write(connection: Connection, place: Place, mid: int | None, batch: Sequence
             embedded[did] = vectors.embedded(connection, cid, did) if item.vector is None else {}
             remove_passages(connection, place, [did])
             moved.append((did, item))
-    pids = _add_passages(connection, place, mid, [*rows, *moved])
-    vectors.give_back(connection, cid, embedded)
-    links.add(connection, cid, [link for item in batch for link in item.links or ()])
-    _count(connection, cid, documents=len(fresh))
-    return Written(len(fresh), len(changed) - unchanged, unchanged, tuple(pids))
+    pids = _add_passages(connection, place, part, mid, [*share.fresh, *moved])
+    vectors.give_back(connection, place.parts, part, embedded)
+    return Written(len(share.fresh), len(share.changed) - unchanged, unchanged, tuple(pids))
 
 
-def _replace(connection: Connection, place: Place, item: Prepared, old: tuple[Any, ...], now: float) -> bool | None:
+def _replace(
+    connection: Connection, place: Place, part: Part, item: Prepared, old: tuple[Any, ...], now: float
+) -> bool | None:
     """Bring the document's row up to date. None: it says what it said; True: its passages must be made anew."""
-    cid, did = place.cid, int(old[0])
+    cid, did = part.cid, int(old[0])
     row = _row(did, item, item.document.created or _time(old[7]), now, old[9], int(old[12]))
-    relinked = item.links is not None and links.outgoing(connection, cid, item.document.id) != set(item.links)
+    relinked = item.links is not None and links.outgoing(connection, place.root, item.document.id) != set(item.links)
     same = all(value == known for at, (value, known) in enumerate(zip(row, old, strict=True)) if at not in (8, 12))
     if same and item.vector is None and not relinked:
         if row[12] != old[12]:
             connection.execute("UPDATE documents SET accesses = %s WHERE cid = %s AND did = %s", (row[12], cid, did))
         return None
     if relinked:
-        links.remove_from(connection, cid, item.document.id)
+        links.remove_from(connection, place.root, item.document.id)
     names = [name.strip() for name in _ROW.split(",")[1:]]
     sets = ", ".join(f"{name} = %s" for name in names)
     connection.execute(f"UPDATE documents SET {sets} WHERE cid = %s AND did = %s", (*row[1:], cid, did))
@@ -132,25 +148,10 @@ def _row(
     )
 
 
-def _known(connection: Connection, cid: int, ids: list[str]) -> dict[str, tuple[Any, ...]]:
+def _known(connection: Connection, place: Place, ids: list[str]) -> dict[str, tuple[Any, ...]]:
     sql = f"SELECT {_ROW} FROM documents WHERE cid = %s AND id = ANY(%s)"
-    return {row[1]: row for row in connection.execute(sql, (cid, ids))}
-
-
-def _take(connection: Connection, cid: int, counter: str, amount: int) -> int:
-    """Reserve ``amount`` numbers; the first of them is returned."""
-    sql = f"UPDATE heads SET last_{counter} = last_{counter} + %s WHERE cid = %s RETURNING last_{counter}"
-    row = connection.execute(sql, (amount, cid)).fetchone()
-    assert row is not None, "the caller holds the lock on this row"
-    return int(row[0]) - amount + 1
-
-
-def _count(connection: Connection, cid: int, *, documents: int = 0, passages: int = 0, words: int = 0) -> None:
-    if documents or passages or words:
-        connection.execute(
-            "UPDATE heads SET documents = documents + %s, passages = passages + %s, terms = terms + %s WHERE cid = %s",
-            (documents, passages, words, cid),
-        )
+    dealt = place.parts.by_id(ids)
+    return {row[1]: row for part in dealt for row in connection.execute(sql, (part.cid, dealt[part]))}
 
 
 def _add_fields(connection: Connection, cid: int, rows: Sequence[tuple[int, Prepared]]) -> None:
@@ -165,17 +166,17 @@ def _add_fields(connection: Connection, cid: int, rows: Sequence[tuple[int, Prep
 
 
 def _add_passages(
-    connection: Connection, place: Place, mid: int | None, rows: Sequence[tuple[int, Prepared]]
+    connection: Connection, place: Place, part: Part, mid: int | None, rows: Sequence[tuple[int, Prepared]]
 ) -> list[int]:
-    count = sum(len(item.passages) for _, item in rows)
-    if not count:
+    total = sum(len(item.passages) for _, item in rows)
+    if not total:
         return []
-    cid, pid = place.cid, _take(connection, place.cid, "passage", count)
+    cid, at = part.cid, take(connection, place, "passage", total)
     pids: list[int] = []
     brought: list[tuple[int, int, bytes]] = []
     spelt: list[tuple[int, int, str]] = []
     counts: Counter[str] = Counter()
-    total = 0
+    length = 0
     columns = "cid, pid, did, ordinal, start, stop, hash, length, body, words"
     with connection.cursor().copy(f"COPY passages ({columns}) FROM STDIN") as copy:
         for did, item in rows:
@@ -185,20 +186,21 @@ def _add_passages(
                 text = item.document.text[start:stop]
                 body = f"{title}\n{text}" if title else text
                 words = place.analyzer.terms(body)
+                pid = part.number(at)
                 vector = terms.vector(words, heavy)
                 copy.write_row((cid, pid, did, ordinal, start, stop, digest, len(words), body, vector))
                 spelt.append((pid, did, terms.line(words) if place.words else ""))
                 if item.vector is not None:
                     brought.append((pid, did, item.vector))
                 counts.update(set(words))
-                total += len(words)
+                length += len(words)
                 pids.append(pid)
-                pid += 1
+                at += 1
     add_words(connection, place, spelt)
     _count_terms(connection, cid, counts)
-    _count(connection, cid, passages=count, words=total)
+    count(connection, place, passages=total, words=length)
     if brought and mid is not None:
-        vectors.store(connection, cid, mid, brought)
+        vectors.store(connection, place.root, part, mid, brought)
     return pids
 
 
@@ -228,77 +230,45 @@ def add_words(connection: Connection, place: Place, rows: Iterable[tuple[int, in
                 copy.write_row(row)
 
 
-# --- taking away ------------------------------------------------------------------------------------------------------
-
-
-def remove_passages(connection: Connection, place: Place, dids: Sequence[int]) -> None:
-    cid, wanted = place.cid, list(dids)
-    sql = "SELECT mid, count(*) FROM vectors WHERE cid = %s AND pid IN ({}) GROUP BY mid"
-    of_documents = "SELECT pid FROM passages WHERE cid = %s AND did = ANY(%s)"
-    for mid, count in connection.execute(sql.format(of_documents), (cid, cid, wanted)).fetchall():
-        change = "UPDATE models SET vectors = vectors - %s WHERE cid = %s AND mid = %s"
-        connection.execute(change, (count, cid, mid))
-    connection.execute(
-        "UPDATE lexicon l SET passages = l.passages - x.n FROM (SELECT t.term, count(*) AS n FROM passages p, "
-        "unnest(tsvector_to_array(p.words)) AS t(term) WHERE p.cid = %s AND p.did = ANY(%s) GROUP BY t.term) x "
-        "WHERE l.cid = %s AND l.term = x.term",
-        (cid, wanted, cid),
-    )
-    gone = connection.execute(
-        "DELETE FROM passages WHERE cid = %s AND did = ANY(%s) RETURNING pid, length", (cid, wanted)
-    ).fetchall()
-    if gone:
-        first = _take(connection, cid, "removed", len(gone))
-        with connection.cursor().copy("COPY removed (cid, seq, pid) FROM STDIN") as copy:
-            for at, (pid, _) in enumerate(gone):
-                copy.write_row((cid, first + at, pid))
-    if place.words and gone:
-        connection.execute(f"DELETE FROM {place.words} WHERE pid = ANY(%s)", ([pid for pid, _ in gone],))
-    _count(connection, cid, passages=-len(gone), words=-sum(length for _, length in gone))
-
-
-def remove(connection: Connection, place: Place, dids: Sequence[int]) -> int:
-    """Delete documents with everything that hangs on them."""
-    cid = place.cid
-    remove_passages(connection, place, dids)
-    sql = "DELETE FROM documents WHERE cid = %s AND did = ANY(%s) RETURNING id"
-    gone = [identifier for (identifier,) in connection.execute(sql, (cid, list(dids)))]
-    links.remove_of(connection, cid, gone)
-    _count(connection, cid, documents=-len(gone))
-    return len(gone)
-
-
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def find(connection: Connection, cid: int, identifier: str) -> Document | None:
+def find(connection: Connection, parts: Parts, identifier: str) -> Document | None:
     sql = f"SELECT {COLUMNS} FROM documents WHERE cid = %s AND id = %s"
-    row = connection.execute(sql, (cid, identifier)).fetchone()
+    row = connection.execute(sql, (parts.of_id(identifier).cid, identifier)).fetchone()
     return document_of(row) if row else None
 
 
 def twin(
-    connection: Connection, cid: int, item: Prepared, same: Callable[[Document], bool], likely: Sequence[int]
+    connection: Connection, parts: Parts, item: Prepared, same: Callable[[Document], bool], likely: Sequence[int]
 ) -> Document | None:
     """A document that is the same, found by its text's hash or among the ``likely``; not one that is superseded."""
-    rows = connection.execute(
-        f"SELECT {COLUMNS} FROM documents d WHERE d.cid = %s AND (d.did = ANY(%s) OR d.did IN "
-        "(SELECT did FROM passages WHERE cid = %s AND hash = %s AND ordinal = 0)) AND d.kind = %s AND d.meta = %s "
-        "AND NOT EXISTS (SELECT 1 FROM links l JOIN documents n ON n.cid = l.cid AND n.id = l.source "
-        "WHERE l.cid = %s AND l.target = d.id AND l.source <> l.target AND l.type = %s) ORDER BY d.did",
-        (cid, list(likely), cid, item.passages[0][3], item.document.kind, item.meta, cid, SUPERSEDES),
-    ).fetchall()
-    return next((document for document in map(document_of, rows) if same(document)), None)
+    named = parts.by_number(likely)
+    rows: list[tuple[Any, ...]] = []
+    for part in parts.every:
+        rows += connection.execute(
+            f"SELECT {COLUMNS} FROM documents d WHERE d.cid = %s AND (d.did = ANY(%s) OR d.did IN "
+            "(SELECT did FROM passages WHERE cid = %s AND hash = %s AND ordinal = 0)) AND d.kind = %s AND d.meta = %s",
+            (part.cid, named.get(part, []), part.cid, item.passages[0][3], item.document.kind, item.meta),
+        ).fetchall()
+    alike = [found for found in map(document_of, sorted(rows, key=lambda row: row[0])) if same(found)]
+    ask = links.asking(connection)
+    gone = {old for old, _ in links.superseded(ask, parts, [found.id for found in alike], None)} if alike else set()
+    return next((found for found in alike if found.id not in gone), None)
 
 
-def touch(connection: Connection, cid: int, ids: Sequence[str], at: float) -> int:
+def touch(connection: Connection, parts: Parts, ids: Sequence[str], at: float) -> int:
     """Count one access of each; an id that is not here is passed over. Returns how many were."""
     # A clock that was set back, or a slower process, must not make the last access an earlier one.
     sql = (
         "UPDATE documents SET accesses = accesses + 1, accessed = greatest(coalesce(accessed, %s), %s) "
         "WHERE cid = %s AND id = ANY(%s)"
     )
-    return connection.execute(sql, (at, at, cid, list(ids))).rowcount
+    dealt = parts.by_id(ids)
+    return sum(
+        connection.execute(sql, (at, at, part.cid, dealt[part])).rowcount
+        for part in sorted(dealt, key=lambda part: part.cid)
+    )
 
 
 def document_of(row: tuple[Any, ...]) -> Document:

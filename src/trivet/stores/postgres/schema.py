@@ -161,7 +161,27 @@ CREATE TABLE keys (
 );
 """
 
-#: Everything of one collection lies on one worker; what is asked for without one is on all of them.
+#: Of migration 2: what BM25 is summed up from (postings.py).
+POSTINGS = """
+CREATE TABLE segments (                 -- runs of passages that are in the postings
+    cid bigint NOT NULL,
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    PRIMARY KEY (cid, first)
+);
+
+CREATE TABLE postings (
+    cid bigint NOT NULL,
+    term text COLLATE "C" NOT NULL,
+    first bigint NOT NULL,              -- of the segment
+    entries bytea NOT NULL,             -- ten bytes a passage that has the term: number, length, count
+    PRIMARY KEY (cid, term, first)
+);
+ALTER TABLE postings ALTER COLUMN entries SET STORAGE EXTERNAL;
+"""
+
+#: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
+#: all of them.
 REFERENCE = ("numbers", "collections", "keys")
 DISTRIBUTED = (
     "documents",
@@ -176,6 +196,7 @@ DISTRIBUTED = (
     "feedback",
     "settings_history",
 )
+LATER = ("segments", "postings")  # by migration 2
 
 KEYS = """
 ALTER TABLE passages ADD FOREIGN KEY (cid, did) REFERENCES documents (cid, did) ON DELETE CASCADE;
@@ -239,7 +260,14 @@ def first(server: Server) -> list[str]:
     return [*statements(TABLES), *_distribution(server), *statements(KEYS), *statements(INDEXES + inverted)]
 
 
-MIGRATIONS = (first,)
+def second(server: Server) -> list[str]:
+    """The statements of migration 2."""
+    spread = [f"SELECT create_distributed_table('{name}', 'cid', colocate_with => 'documents')" for name in LATER]
+    sequential = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
+    return [*statements(POSTINGS), *([sequential, *spread] if server.citus else [])]
+
+
+MIGRATIONS = (first, second)
 
 
 def _distribution(server: Server) -> list[str]:

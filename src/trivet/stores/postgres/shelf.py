@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trivet.errors import InputError, ModelReplacedError, NotFoundError, TrivetError
+from trivet.errors import InputError, NotFoundError, TrivetError
 from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
-from trivet.stores.postgres import judgements, links, records
+from trivet.stores.postgres import judgements, links, postings, records, removals
 from trivet.stores.postgres.collection import now
+from trivet.stores.postgres.counts import counts
 from trivet.stores.postgres.embedding import Embedding
 from trivet.stores.postgres.meaning import Meaning
 from trivet.stores.postgres.reading import Reading
@@ -81,11 +82,13 @@ class Shelf(Reading, Embedding):
     def forget_other_models(self, mid: int) -> None:
         """Delete the vectors of every model but this one."""
         with self._changing() as (connection, _, _):
-            connection.execute("DELETE FROM vectors WHERE cid = %s AND mid <> %s", (self.cid, mid))
+            for part in self.parts.every:
+                connection.execute("DELETE FROM vectors WHERE cid = %s AND mid <> %s", (part.cid, mid))
             sql = "DELETE FROM models WHERE cid = %s AND mid <> %s RETURNING mid"
             gone = connection.execute(sql, (self.cid, mid)).fetchall()
         for (old,) in gone:
-            self.store.drop_index(f"meaning_{self.cid}_{old}")
+            for part in self.parts.every:
+                self.store.drop_index(f"meaning_{part.cid}_{old}")
 
     # --- records ----------------------------------------------------------------------------------------------------
 
@@ -104,30 +107,30 @@ class Shelf(Reading, Embedding):
     ) -> tuple[str, Written | None]:
         """Store it, unless a document that is ``same`` is there: that one is reinforced. (id, what was written)"""
         with self._changing() as (connection, place, _):
-            own = records.find(connection, self.cid, item.document.id) if named else None
+            own = records.find(connection, self.parts, item.document.id) if named else None
             if own is not None:
                 twin = own if same(own) else None
             else:
-                twin = records.twin(connection, self.cid, item, same, likely)
+                twin = records.twin(connection, self.parts, item, same, likely)
             if twin is None:
                 return item.document.id, records.write(connection, place, mid, [item], now())
-            records.touch(connection, self.cid, [twin.id], now())
+            records.touch(connection, self.parts, [twin.id], now())
             sql = "UPDATE documents SET importance = %s WHERE cid = %s AND id = %s"
-            connection.execute(sql, (importance(twin.importance), self.cid, twin.id))
+            connection.execute(sql, (importance(twin.importance), self.parts.of_id(twin.id).cid, twin.id))
             links.add(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
             return twin.id, None
 
     def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
         with self._changing() as (connection, place, _):
-            known = records.find(connection, self.cid, identifier)
+            known = records.find(connection, self.parts, identifier)
             if known is None:
                 raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
             return records.write(connection, place, mid, [change(known)], now())
 
     def remove(self, dids: Sequence[int]) -> int:
         with self._changing() as (connection, place, _):
-            return records.remove(connection, place, dids)
+            return removals.remove(connection, place, dids)
 
     def link(self, given: Sequence[Link]) -> None:
         with self._changing() as (connection, _, _):
@@ -143,12 +146,12 @@ class Shelf(Reading, Embedding):
 
     def touch(self, ids: Sequence[str]) -> int:
         with self._held() as (connection, _, _):
-            return records.touch(connection, self.cid, ids, now())
+            return records.touch(connection, self.parts, ids, now())
 
     def judge(self, given: Feedback) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
         with self._held() as (connection, _, _):
-            if records.find(connection, self.cid, given.id) is None:
+            if records.find(connection, self.parts, given.id) is None:
                 told = f"there is no document {given.id!r} in collection {self.name!r}"
                 raise NotFoundError(f"feedback: {told}; name it by the id that search shows (hit.id)")
             # what is said now replaces what was said before, even where the clock was set back in between
@@ -175,28 +178,50 @@ class Shelf(Reading, Embedding):
     def find_words(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
     ) -> tuple[list[Found], float, tuple[str, ...]]:
-        rows = self._all("SELECT bm25, passages, terms FROM heads WHERE cid = %s", (self.cid,))
-        if not rows:
-            raise NotFoundError(f"collection: {self.name!r} was dropped")
-        bm25, passages, count = rows[0]
-        words = Words(self._database, self.cid, self._table if bm25 else None, passages, count / max(1, passages))
+        bm25, passages, count, last = self._count_at(version)
+        table = self._table if bm25 else None
+        words = Words(self._database, self.parts, table, passages, count / max(1, passages), self.parts.up_to(last))
         return words.find(query, match, depth, scope)
+
+    def _count_at(self, version: int) -> tuple[bool, int, int, int]:
+        """What every write changes with the version, so it is read when that is news."""
+        known, counted = self._counted
+        if known != version:
+            sql = "SELECT bm25, passages, terms, last_passage FROM heads WHERE cid = %s"
+            rows = self._all(sql, (self.cid,))
+            if not rows:
+                raise NotFoundError(f"collection: {self.name!r} was dropped")
+            counted = rows[0]
+            self._counted = (version, counted)
+            self._pack_soon(counted[3])
+        return counted
+
+    def _pack_soon(self, last: int) -> None:
+        """Much that is not in the postings yet is taken in, in the background."""
+        reached, last = self._packed, self.parts.up_to(last)
+        if (
+            not self.read_only
+            and last - reached >= postings.PACK_FROM * len(self.parts.every) * self.parts.every[0].step
+        ):
+            self._packed = last
+            self.store.start(self._pack, last)
+
+    def _pack(self, last: int) -> None:
+        with contextlib.suppress(TrivetError):  # closed meanwhile, or not allowed: the inverted index serves
+            for part in self.parts.every:
+                postings.Postings(self._database, part).pack(last)
 
     @property
     def spelling(self) -> Spelling:
-        return Spelling(self._database, self.cid)
+        return Spelling(self._database, self.parts)
 
     def find_near(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
-        meaning = Meaning(self._database, self.cid, model)
+        meaning = Meaning(self._database, self.parts, model)
         if meaning.wants_index() and model.mid not in self._indexed:
             self._indexed.add(model.mid)
             if not meaning.has_index():
                 self.store.start(self._build, meaning)
-        found = meaning.near(vector, depth, scope)
-        # asked after the vectors were read: a model that is still there had all of them then
-        if not self._all("SELECT 1 FROM models WHERE cid = %s AND mid = %s", (self.cid, model.mid)):
-            raise ModelReplacedError(f"collection: {self.name!r} was re-embedded with another model meanwhile")
-        return found
+        return meaning.near(vector, depth, scope)
 
     def _build(self, meaning: Meaning) -> None:
         try:
@@ -228,36 +253,27 @@ class Shelf(Reading, Embedding):
     def _tidy_indexes(self) -> None:
         self.store.analyse()
         state = self.state()
+        self._pack(self.parts.up_to(self._all("SELECT last_passage FROM heads WHERE cid = %s", (self.cid,))[0][0]))
         if state.model is not None:
-            meaning = Meaning(self._database, self.cid, state.model)
+            meaning = Meaning(self._database, self.parts, state.model)
             if meaning.wants_index() and not meaning.has_index():
                 meaning.build()
 
     def tidy_words(self, progress: Progress | None = None) -> None:
-        if self._database.server.bm25 and not self.read_only:
+        if self._database.server.bm25 and not self.read_only and not self.parts.spread:
             self.store.add_words(self, progress)
 
     def verify(self) -> tuple[list[str], dict[str, int]]:
         """Do the counts every search relies on agree with the rows?"""
         state = self.state()
-        # One statement sees one moment: another process may be writing.
-        row = self._all(
-            "SELECT h.documents, (SELECT count(*) FROM documents d WHERE d.cid = %s), "
-            "h.passages, (SELECT count(*) FROM passages p WHERE p.cid = %s), "
-            "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.cid = %s AND v.mid = h.mid), "
-            "(SELECT count(*) FROM documents d WHERE d.cid = %s AND NOT EXISTS "
-            "(SELECT 1 FROM passages p WHERE p.cid = %s AND p.did = d.did)), h.bm25 "
-            "FROM heads h LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = %s",
-            (self.cid,) * 6,
-        )[0]
-        found: list[str] = []
-        for name, kept, rows in (("documents", *row[0:2]), ("passages", *row[2:4]), ("vectors", *row[4:6])):
-            if rows != kept:
-                found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
-        if row[6]:
-            found.append(f"documents: {row[6]:,} have no passage and cannot be found")
+        if self.parts.spread and not self.read_only:
+            with self._held() as (connection, _, _):  # no statement sees all parts at one moment: writers wait
+                counted = counts(links.asking(connection), self.parts)
+        else:
+            counted = counts(self._all, self.parts)
+        found = counted.problems()
         checked = {"documents": state.documents, "passages": state.passages, "words": state.passages}
-        if row[7]:
+        if counted.bm25:
             sql = f"SELECT (SELECT count(*) FROM {self._table}), (SELECT passages FROM heads WHERE cid = %s)"
             indexed, passages = self._all(sql, (self.cid,))[0]
             checked["words"] = indexed
@@ -265,9 +281,9 @@ class Shelf(Reading, Embedding):
                 found.append(f"words: {indexed:,} passages indexed, {passages:,} stored; run rebuild")
         if state.model is not None:
             checked["vectors"] = state.model.vectors
-            meaning = Meaning(self._database, self.cid, state.model)
+            meaning = Meaning(self._database, self.parts, state.model)
             if meaning.wants_index() and not meaning.has_index():
-                found.append(f"meaning: there is no index {meaning.index!r}; run rebuild")
+                found.append(f"meaning: there is no index {meaning.index(self.parts.every[0])!r}; run rebuild")
         return found, checked
 
     def discard_projections(self) -> None:
@@ -275,5 +291,7 @@ class Shelf(Reading, Embedding):
         self._connections.discard()
         self.store.drop_words(self)
         self.store.recount(self)
+        self._packed = 0
         for (mid,) in self._all("SELECT mid FROM models WHERE cid = %s", (self.cid,)):
-            self.store.drop_index(f"meaning_{self.cid}_{mid}")
+            for part in self.parts.every:
+                self.store.drop_index(f"meaning_{part.cid}_{mid}")

@@ -12,8 +12,9 @@ from typing import Any
 
 from trivet.stores.contract import Found
 from trivet.stores.postgres.database import Database, SlowError
+from trivet.stores.postgres.parts import Part, Parts
+from trivet.stores.postgres.ranks import best
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.words import best
 
 STEPS = (0.6, 0.45)  # similarities asked for before the threshold itself; 0.6 is pg_trgm's own default
 STEP_SECONDS = 3.0  # a step that takes longer ends the search with what there is
@@ -22,7 +23,7 @@ STEP_SECONDS = 3.0  # a step that takes longer ends the search with what there i
 @dataclass(frozen=True, slots=True)
 class Spelling:
     database: Database
-    cid: int
+    parts: Parts
 
     def find_alike(
         self, keywords: str, threshold: float, depth: int, scope: Scope | None, version: int
@@ -42,7 +43,11 @@ class Spelling:
         return found, ("pg_trgm",)
 
     def _at_least(self, threshold: float, keywords: str, depth: int, scope: Scope | None) -> list[Found]:
-        join, values = scope.join("p.did") if scope is not None else ("", [])
+        asked = self.database.together(lambda part: self._of(part, threshold, keywords, depth, scope), self.parts.every)
+        return best([row for rows in asked for row in rows], depth)
+
+    def _of(self, part: Part, threshold: float, keywords: str, depth: int, scope: Scope | None) -> list[Found]:
+        within, values = scope.within("p.did", part) if scope is not None else ("", [])
         local = (
             f"SET LOCAL pg_trgm.word_similarity_threshold TO {max(threshold, 0.01):.6f}; "
             f"SET LOCAL statement_timeout TO {int(min(STEP_SECONDS, self.database.address.statement_timeout) * 1000)}"
@@ -52,9 +57,9 @@ class Spelling:
             rows: list[tuple[Any, ...]] = self.database.all_within(
                 local,
                 "WITH alike AS MATERIALIZED (SELECT word_similarity(%s, p.body) AS score, p.pid, p.did "
-                f"FROM passages p{join} WHERE p.cid = {self.cid} AND %s <%% p.body) "
+                f"FROM passages p WHERE p.cid = {part.cid} AND %s <%% p.body{within}) "
                 "SELECT score, pid, did FROM alike WHERE score >= %s ORDER BY score DESC, did, pid LIMIT %s",
-                (keywords, *values, keywords, threshold, limit),
+                (keywords, keywords, *values, threshold, limit),
             )
             found = best(rows, depth)
             if len(found) >= depth or len(rows) < limit:

@@ -16,8 +16,10 @@ from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.stores.postgres import records, terms
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.database import Connection, Database
-from trivet.stores.postgres.records import Place
-from trivet.stores.postgres.schema import DISTRIBUTED, WORDS, statements
+from trivet.stores.postgres.parts import Parts
+from trivet.stores.postgres.place import Place
+from trivet.stores.postgres.postings import Postings
+from trivet.stores.postgres.schema import DISTRIBUTED, LATER, WORDS, statements
 from trivet.stores.postgres.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -40,7 +42,9 @@ class PostgresStore:
         found = self._find(name)
         if found is None:
             made = {key: value for key, value in config.items() if value is not None}
-            self._make(name, json.dumps(made), settings)
+            if self.database.address.spread:
+                made["spread"] = self.database.address.spread
+            self._make(name, made, settings)
             found = self._find(name)
             assert found is not None
         cid, kept = found[0], json.loads(found[1])
@@ -56,22 +60,27 @@ class PostgresStore:
         rows = self.database.all("SELECT cid, config FROM collections WHERE name = %s", (name,))
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def _make(self, name: str, config: str, settings: str) -> None:
+    def _make(self, name: str, config: Mapping[str, Any], settings: str) -> None:
         """Of two processes that make the same, one does and the other finds it."""
+        spread = int(config.get("spread", 0))
         with self.database.write() as connection:
             row = connection.execute(
-                "UPDATE numbers SET value = value + 1 WHERE name = 'collection' RETURNING value"
+                "UPDATE numbers SET value = value + %s WHERE name = 'collection' RETURNING value", (1 + spread,)
             ).fetchone()
             assert row is not None
-            cid = int(row[0])
+            cid = int(row[0]) - spread  # and each part has one of the numbers behind it
             made = connection.execute(
                 "INSERT INTO collections (cid, name, config, created) VALUES (%s, %s, %s, %s) "
                 "ON CONFLICT (name) DO NOTHING",
-                (cid, name, config, time.time()),
+                (cid, name, json.dumps(config), time.time()),
             ).rowcount
             if not made:
                 return
-            bm25 = self.database.server.bm25 and _made(connection, statements(WORDS.format(table=f"words_{cid}")))
+            bm25 = (
+                self.database.server.bm25
+                and not spread
+                and _made(connection, statements(WORDS.format(table=f"words_{cid}")))
+            )
             connection.execute(
                 "INSERT INTO heads (cid, settings, mid, bm25, version, documents, passages, terms, last_document, "
                 "last_passage, last_removed, last_model, last_feedback) "
@@ -88,15 +97,18 @@ class PostgresStore:
         if found is None:
             raise NotFoundError(f"collection: {name!r} does not exist; there are: {', '.join(self.names()) or 'none'}")
         cid = found[0]
+        parts = Parts.of(cid, json.loads(found[1]).get("spread", 0))
         mids = [mid for (mid,) in self.database.all("SELECT mid FROM models WHERE cid = %s", (cid,))]
         with self.database.write() as connection:
             connection.execute("SELECT 1 FROM heads WHERE cid = %s FOR UPDATE", (cid,))
-            for table in ("vectors", "fields", "passages", *DISTRIBUTED):
-                connection.execute(f"DELETE FROM {table} WHERE cid = %s", (cid,))
+            for part in sorted({cid, *parts.cids}):
+                for table in ("vectors", "fields", "passages", *DISTRIBUTED, *LATER):
+                    connection.execute(f"DELETE FROM {table} WHERE cid = %s", (part,))
             connection.execute("DELETE FROM collections WHERE cid = %s", (cid,))
             connection.execute(f"DROP TABLE IF EXISTS words_{cid}")
         for mid in mids:
-            self.drop_index(f"meaning_{cid}_{mid}")
+            for part in parts.cids:
+                self.drop_index(f"meaning_{part}_{mid}")
 
     def drop_index(self, name: str) -> None:
         self.database.outside(lambda connection: connection.execute(f"DROP INDEX IF EXISTS {name}"))
@@ -108,7 +120,7 @@ class PostgresStore:
         (bm25,) = self.database.all("SELECT bm25 FROM heads WHERE cid = %s", (shelf.cid,))[0]
         if bm25:
             return
-        place = Place(shelf.cid, shelf.analyzer, f"words_{shelf.cid}")
+        place = Place(shelf.parts, shelf.analyzer, f"words_{shelf.cid}")
         with self.database.write() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
             head = connection.execute("SELECT passages FROM heads WHERE cid = %s FOR UPDATE", (shelf.cid,)).fetchone()
@@ -131,11 +143,13 @@ class PostgresStore:
             connection.execute(f"DROP TABLE IF EXISTS words_{shelf.cid}")
 
     def recount(self, shelf: Shelf) -> None:
-        """How many passages have each term, counted anew."""
+        """How many passages have each term, counted anew; the postings are made anew by ``tidy``."""
         with self.database.write() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SELECT 1 FROM heads WHERE cid = %s FOR UPDATE", (shelf.cid,))
-            records.recount_terms(connection, shelf.cid)
+            for part in shelf.parts.every:
+                records.recount_terms(connection, part.cid)
+                Postings(self.database, part).forget(connection)
 
     def analyse(self) -> None:
         """Let the indexes take in, and the planner know, what a bulk load brought, rather than when the server finds

@@ -1,0 +1,88 @@
+"""Does a Ray cluster embed what one process would, and does a killed worker lose anything?
+
+Ray is heavy and no part of the test environment: with ``trivet[ray]`` installed they run on a cluster of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trivet
+from trivet.embedders import load_embedder
+from trivet.embedders.ray import RayWorkers
+from trivet.embedders.workers import Workers, crew
+from trivet.errors import EmbedderError, InputError, MissingExtraError
+
+TEXTS = [f"heron number {n} stands in the river" for n in range(150)]
+LOCAL = "ray://local?workers=2"
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="the extra `ray` is not installed")
+
+
+@pytest.fixture
+def hashing() -> Any:
+    return load_embedder("hashing:32")
+
+
+@needs_ray
+def test_the_same_vectors_and_a_killed_worker_costs_its_share(hashing: Any) -> None:
+    import ray
+
+    with crew(hashing, LOCAL) as workers:
+        assert (workers.id, workers.dim, workers.batch) == (hashing.id, 32, 128)
+        assert np.array_equal(workers.embed_passages(TEXTS), hashing.embed_passages(TEXTS))
+        assert isinstance(workers, RayWorkers)
+        pid = ray.get(workers._workers[0].__ray_call__.remote(lambda self: os.getpid()))
+        os.kill(pid, signal.SIGKILL)
+        assert np.array_equal(workers.embed_passages(TEXTS), hashing.embed_passages(TEXTS))
+        assert np.array_equal(workers.embed_queries(TEXTS[:2]), hashing.embed_queries(TEXTS[:2]))
+    assert not ray.is_initialized()
+
+
+@needs_ray
+def test_a_bulk_load_on_ray(tmp_path: Path) -> None:
+    with trivet.open(tmp_path / "m.db", embedder="hashing:32") as memory:
+        memory.add([{"id": str(n), "text": text} for n, text in enumerate(TEXTS)])
+        memory.wait(workers=LOCAL)
+        assert (memory.stats().embedded, memory.stats().pending) == (150, 0) and memory.verify().ok
+
+
+@needs_ray
+def test_a_model_that_is_another_there_is_refused(hashing: Any) -> None:
+    other = SimpleNamespace(id="another", spec=hashing.spec, dim=32, unrelated=hashing.unrelated)
+    with pytest.raises(EmbedderError, match="another model there"):
+        RayWorkers(other, LOCAL)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="the extra `ray` is installed")
+def test_without_the_extra_the_pip_line_is_told(hashing: Any) -> None:
+    with pytest.raises(MissingExtraError, match=r"pip install 'trivet\[ray\]'"):
+        crew(hashing, LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("ray://", "no address"),
+        ("ray://host:10001/x", "no address"),
+        ("ray://host:10001?speed=9", "no address"),
+        ("ray://host:10001?workers=many", "'many'"),
+        ("several", "neither a number"),
+        ("-2", "neither a number"),
+    ],
+)
+def test_what_is_no_crew(hashing: Any, said: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        crew(hashing, said)
+
+
+def test_a_number_may_be_text(hashing: Any) -> None:
+    with crew(hashing, "1") as workers:
+        assert isinstance(workers, Workers) and len(workers.embed_passages(TEXTS[:3])) == 3

@@ -1,0 +1,207 @@
+"""Would a Citus cluster take every statement the store sends? What it refuses was learnt on a real one.
+
+The statements are those of a whole life of a collection, heard on a real server; on a cluster (``TRIVET_TEST_POSTGRES``
+names its coordinator) the last tests look where the rows lie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import trivet
+from servers import Postgres
+from trivet.engine import Engine
+from trivet.stores.postgres import meaning, postings, schema
+from trivet.stores.postgres.schema import DISTRIBUTED, LATER, MIGRATIONS, REFERENCE, Server
+
+from .conftest import Statement, listening, rows
+
+SOURCES = Path(schema.__file__).parent
+TABLES = (*DISTRIBUTED, *LATER)
+CLUSTER = Server(150000, frozenset({"vector", "pg_trgm", "btree_gin", "citus"}), "trivet, public")
+
+
+def live(url: str) -> None:
+    """Everything a collection can be asked and told."""
+    with trivet.open(url, embedder="hashing:32", passage_size=12) as memory:
+        memory.add(
+            [
+                {
+                    "id": f"d{n}",
+                    "text": f"heron {n} by the river, and some more words",
+                    "meta": {"n": n, "s": f"v{n % 3}"},
+                }
+                for n in range(60)
+            ]
+        )
+        memory.add("a lamp\n\nin the harbour\n\nburns all night long and longer", id="long", links=["d1"])
+        memory.add({"id": "d3", "text": "rewritten heron", "meta": {"n": -1}})
+        memory.remember("told by everyone")
+        memory.remember("told by everyone")
+        memory.link("d5", "d4", "supersedes")
+        memory.link("d6", "d7", "resolved-by")
+        memory.patch("d8", meta={"on": True})
+        memory.touch(["d1", "d2"])
+        memory.feedback("which bird", "d1", good=True)
+        memory.wait()
+        memory._shelf.tidy(graph=True)
+        everything = {"weights": {"lexical": 1, "dense": 1, "trigram": 1, "graph": 1}}
+        for where in (None, {"s": "v1"}, {"n": {"gte": 3}}, {"s": {"ne": "v1"}}):
+            memory.search("herron by the river", where=where, exclude=["d9"], **everything)
+        memory.search('"by the river"', match="all")
+        memory.explain("heron", "d1")
+        memory.page(where={"s": "v1"}), memory.facets(), memory.timeline(), memory.links("d5")
+        memory.update_settings(k=7)
+        memory.settings_history()
+        list(memory.lines(vectors=True))
+        memory.delete(["d10", "d11"])
+        memory.unlink("d5", "d4")
+        assert memory.verify().ok
+        memory.reembed("hashing:16")
+        memory.rebuild()
+        memory.collection("other", embedder="none").add("x")
+        memory.collection("other", embedder="none").drop()
+
+
+@pytest.fixture(scope="module", params=[0, 3], ids=["one part", "three parts"])
+def heard(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[list[Statement]]:
+    with pytest.MonkeyPatch.context() as patch, listening() as statements:
+        patch.setattr(postings, "PACK_FROM", 10)
+        patch.setattr(meaning, "INDEX_FROM", 20)
+        live(postgres.fresh(**({"spread": request.param} if request.param else {})))
+    postgres.sweep()
+    yield statements
+
+
+def is_ours(sql: str) -> bool:
+    """Of rows, rather than of the schema or the server."""
+    return sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "COPY", "\nINSERT")) and any(
+        re.search(rf"\b{table}\b", sql) for table in TABLES
+    )
+
+
+def test_a_life_was_heard(heard: list[Statement]) -> None:
+    sent = " ".join(sql for sql, _ in heard)
+    for table in (*TABLES, *REFERENCE):
+        if table != "keys":
+            assert re.search(rf"(FROM|INTO|UPDATE|COPY|JOIN) {table}\b", sent), f"nothing was asked of {table}"
+
+
+def test_every_table_of_a_statement_is_bound_to_one_part(heard: list[Statement]) -> None:
+    """So it is one worker's: each table it names has its ``cid`` compared or joined."""
+    for sql in {sql for sql, _ in heard if is_ours(sql)}:
+        if sql.startswith("COPY"):
+            assert "(cid, " in sql, sql
+            continue
+        named = re.findall(rf"\b(?:FROM|JOIN|UPDATE) ({'|'.join(TABLES)})\b(?: (?:AS )?([a-z])\b)?", sql)
+        for table, alias in named:
+            column = rf"\b{alias}\.cid = " if alias else r"\bcid = "
+            there = re.search(column, sql) or (alias and re.search(rf"= {alias}\.cid\b", sql))
+            assert there, f"{table} {alias}: {sql}"
+        if "INSERT INTO" in sql:
+            assert re.search(r"INSERT INTO \w+ (AS \w )?\(cid, ", sql), sql
+
+
+def test_no_statement_joins_two_parts(heard: list[Statement]) -> None:
+    for sql, values in heard:
+        if is_ours(sql) and not sql.startswith("COPY"):
+            literal = set(re.findall(r"cid = (\d+)", sql))
+            assert len(literal) <= 1, sql
+            if values and isinstance(values, (tuple, list)):
+                places = [match.start() for match in re.finditer(r"%s", sql)]
+                bound = {
+                    values[at] for at, place in enumerate(places) if re.search(r"cid = $", sql[:place][-8:]) is not None
+                }
+                assert len(bound | {int(number) for number in literal}) <= 1, (sql, values)
+
+
+REFUSED = (
+    r"\bnow\(\)", r"\brandom\(\)", r"CURRENT_TIMESTAMP", r"clock_timestamp", r"gen_random_uuid", r"SKIP LOCKED",
+    r"WITH RECURSIVE", r"\bTRIGGER\b", r"\bset_config\(", r"\bnextval\(", r"\bserial\b", r"GENERATED", r"\bDEFAULT\b",
+    r"VALUES\s*\([^)]*\bSELECT\b", r"\bMERGE INTO\b",
+)  # fmt: skip
+
+
+def test_no_statement_has_what_a_cluster_refuses(heard: list[Statement]) -> None:
+    script = [statement for migration in MIGRATIONS for statement in migration(CLUSTER)]
+    for sql in {*(sql for sql, _ in heard), *script}:
+        for refused in REFUSED:
+            assert not re.search(refused, sql, re.IGNORECASE if refused.isupper() else 0), (refused, sql)
+        if "DO UPDATE" in sql:  # what a worker computes by itself could differ
+            assert re.search(r"DO UPDATE SET (\w+ = (\w\.\w+ \+ )?excluded\.\w+(, )?)+( WHERE|$)", sql), sql
+
+
+def test_no_source_knows_a_constraint_by_its_name() -> None:
+    """On a worker it has another one: errors are told apart by SQLSTATE."""
+    for path in SOURCES.glob("*.py"):
+        assert not re.search(r"constraint_name|\.diag\b|UniqueViolation|\bset_config\(", path.read_text()), path.name
+
+
+def test_keys_and_migrations_hold_the_distribution_column() -> None:
+    script = [statement for migration in MIGRATIONS for statement in migration(CLUSTER)]
+    made: list[str] = []
+    distributed: list[str] = []
+    for statement in script:
+        if table := re.match(r"CREATE TABLE (\w+)", statement):
+            made.append(table[1])
+            assert "REFERENCES" not in statement, "no foreign key before the distribution"
+            if table[1] not in REFERENCE:
+                keys = re.findall(r"(?:PRIMARY KEY|UNIQUE) \(([^)]*)\)", statement)
+                assert (keys or "cid bigint PRIMARY KEY" in statement) and all(key.startswith("cid") for key in keys)
+        if table := re.match(r"SELECT create_(?:distributed|reference)_table\('(\w+)'", statement):
+            distributed.append(table[1])
+        if table := re.match(r"(?:CREATE INDEX \w+ ON|ALTER TABLE) (\w+) .*(?:USING|FOREIGN|\()", statement):
+            assert table[1] in distributed or "SET STORAGE" in statement, f"before the distribution: {statement}"
+        if "UNIQUE INDEX" in statement or "FOREIGN KEY" in statement:
+            assert all(columns.startswith("cid") for columns in re.findall(r"\(([^)]*)\)", statement)), statement
+    assert sorted(made) == sorted(distributed), "every table is distributed or on every worker"
+    assert script.index("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'") < next(
+        at for at, statement in enumerate(script) if "create_" in statement and "_table(" in statement
+    )
+
+
+def test_settings_reach_the_workers(memory: Engine) -> None:
+    """A server that is no cluster takes the setting for one of an extension it does not have."""
+    database = memory._store.database  # type: ignore[attr-defined]
+    memory.add("heron by the river", id="a")
+    memory.wait()
+    database.server = replace(database.server, extensions=database.server.extensions | {"citus"})
+    with listening() as statements:
+        memory.search("heron", weights={"lexical": 1, "dense": 1, "trigram": 1, "graph": 0})
+    local = [sql for sql, _ in statements if "SET LOCAL" in sql]
+    assert any("hnsw.ef_search" in sql for sql in local) and any("pg_trgm." in sql for sql in local)
+    for sql in local:
+        assert sql.startswith("BEGIN; SET LOCAL citus.propagate_set_commands TO 'local'; SET LOCAL"), sql
+    assert not [sql for sql, _ in statements if re.match(r"SET (?!LOCAL)", sql)]
+
+
+# --- on a cluster -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(postgres: Postgres) -> Postgres:
+    with postgres.connect() as connection:
+        if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone():
+            pytest.skip("this server is no Citus cluster; TRIVET_TEST_POSTGRES=URL of a coordinator runs it there")
+    return postgres
+
+
+@pytest.mark.parametrize("spread", [0, 8])
+def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, spread: int) -> None:
+    with trivet.open(cluster.fresh(**({"spread": spread} if spread else {})), embedder="hashing:32") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(200)])
+        memory.wait()
+        name = memory._store.database.address.schema  # type: ignore[attr-defined]
+        sql = "SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid "
+        sql += "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
+        assert {table for (table,) in rows(memory, sql, name)} == {*TABLES, *REFERENCE}
+        told = rows(memory, "SELECT result FROM run_command_on_shards('documents', 'SELECT count(*) FROM %s')")
+        holding = [int(count) for (count,) in told if int(count)]
+        assert sum(holding) == 200 and (len(holding) == 1 if not spread else len(holding) > 1)
+        assert len(memory.search("heron 7")) == 10 and memory.verify().ok
+    cluster.sweep()

@@ -1,0 +1,181 @@
+"""Do the postings give the very scores that the passages themselves do, whatever was written since they were made?"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trivet
+from servers import Postgres
+from trivet.engine import Engine
+from trivet.stores.postgres import postings, scope
+from trivet.stores.postgres.parts import MOST, Part, Parts
+from trivet.stores.postgres.postings import LARGEST, Lists, Postings, Sum, affordable, plan
+
+from .conftest import rows
+
+WORDS = {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, "rerankers": [], "k": 40, "understanding": "plain"}
+SOME = ("heron", "river", "stone", "lamp", "fox", "hill", "moss", "oak", "mist", "reed")
+
+
+def texts(count: int, seed: int = 3) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+    return [
+        {
+            "id": f"d{n}",
+            "text": " ".join(draw.choices(SOME, weights=range(1, 11), k=draw.randint(2, 30))),
+            "meta": {"part": n % 3, "few": n % 40},
+        }
+        for n in range(count)
+    ]
+
+
+def scores(memory: Engine, question: str, **options: Any) -> dict[str, float]:
+    """Of those above the last one: of several that score like it, any may have been cut."""
+    found = [(hit.id, round(hit.contributions[0].raw, 6)) for hit in memory.search(question, **{**WORDS, **options})]
+    return {id: score for id, score in found if score > found[-1][1]} | {"": found[-1][1] if found else 0.0}
+
+
+@pytest.fixture(params=[0, 3], ids=["one part", "three parts"])
+def both(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A store whose postings are made from 50 passages on, and the embedded one with the same documents."""
+    monkeypatch.setattr(postings, "PACK_FROM", 50)
+    spread = {"spread": request.param} if request.param else {}
+    with (
+        trivet.open(postgres.fresh(**spread), embedder="none") as memory,
+        trivet.open(tmp_path / "memory.db", embedder="none") as reference,
+    ):
+        for each in (memory, reference):
+            each.add(texts(300))
+        memory._shelf._tidy_indexes()  # type: ignore[attr-defined]
+        yield memory, reference
+    postgres.sweep()
+
+
+def reach(memory: Engine) -> list[int]:
+    return [last for (last,) in rows(memory, "SELECT max(last) FROM segments GROUP BY cid ORDER BY cid")]
+
+
+QUESTIONS = ("heron", "heron river stone", "moss lamp oak mist", "reed mist oak moss hill fox", "heron nowhere")
+
+
+def test_scores_are_those_of_the_embedded_store(both: tuple[Engine, Engine]) -> None:
+    memory, reference = both
+    assert reach(memory) and rows(memory, "SELECT count(*) FROM postings")[0][0] >= len(SOME)
+    for question in QUESTIONS:
+        for match in ("any", "all", "auto"):
+            assert scores(memory, question, match=match) == scores(reference, question, match=match), question
+
+
+def test_what_came_went_or_changed_since_is_seen(both: tuple[Engine, Engine]) -> None:
+    memory, reference = both
+    before = reach(memory)
+    for each in both:
+        each.delete([f"d{n}" for n in range(0, 60, 2)])
+        each.add([{"id": "d1", "text": "heron heron heron"}, {"id": "late", "text": "moss heron stone"}])
+    assert reach(memory) == before, "too little to make a segment of"
+    for question in QUESTIONS:
+        assert scores(memory, question, match="any") == scores(reference, question, match="any"), question
+
+
+@pytest.mark.parametrize("most_named", [5, 20_000])
+@pytest.mark.parametrize("where", [{"part": 1}, {"few": 7}, {"few": [1, 2, 3], "part": 0}])
+def test_a_filter_is_applied_before_the_cut(
+    both: tuple[Engine, Engine], where: Any, most_named: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scope, "MOST_NAMED", most_named)
+    for question in QUESTIONS:
+        for options in ({"k": 5, "lexical_depth": 5}, {"k": 5, "lexical_depth": 5, "exclude": ["d7", "d47"]}):
+            one, two = (scores(each, question, match="any", where=where, **options) for each in both)
+            assert one == two, question
+
+
+def test_a_filter_that_allows_too_many_to_remember(
+    both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, reference = both
+    monkeypatch.setattr(scope, "MOST_KEPT", 10)
+    monkeypatch.setattr(scope, "MOST_NAMED", 10)
+    assert scores(memory, "moss lamp", where={"part": 1}) == scores(reference, "moss lamp", where={"part": 1})
+
+
+def test_much_that_is_new_is_taken_in_by_itself(both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, _ = both
+    before = reach(memory)
+    monkeypatch.setattr(postings, "PACK_FROM", 10_000)
+    memory.add([{**item, "id": f"new-{item['id']}"} for item in texts(400, seed=5)])
+    by_themselves = {question: scores(memory, question) for question in QUESTIONS}
+    monkeypatch.setattr(postings, "PACK_FROM", 50)
+    memory.add("something else", id="other")
+    memory.delete("other")
+    memory.search("heron")
+    for thread in memory._store._threads:  # type: ignore[attr-defined]
+        thread.join()
+    assert all(now > then for now, then in zip(reach(memory), before, strict=True))
+    assert {question: scores(memory, question) for question in QUESTIONS} == by_themselves
+    memory.rebuild()
+    assert memory.verify().ok and {question: scores(memory, question) for question in QUESTIONS} == by_themselves
+
+
+def test_the_commonest_words_are_left_out_where_they_cost_too_much(
+    both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, _ = both
+    monkeypatch.setattr(postings, "MOST_READ", 60)
+    found = memory.search("heron reed mist", match="any", **WORDS)
+    assert found.hits and "without the 2 commonest" in found.trace[0].detail
+    assert affordable({"a": 50, "b": 5, "c": 20}, ["a"]) == ["a", "b"], "what must occur is read whatever it costs"
+
+
+@given(st.lists(st.integers(1, 3 * LARGEST), min_size=1, max_size=30), st.sampled_from([1, MOST]))
+def test_segments_cover_everything_once_and_stay_few(added: list[int], step: int) -> None:
+    known: list[tuple[int, int]] = []
+    last = 0
+    for amount in added:
+        last += amount * step
+        made = plan(known, last, step)
+        gone = {first for old, _, _ in made for first in old}
+        known = [item for item in known if item[0] not in gone] + [(first, to) for _, first, to in made]
+        assert known[0][0] == 1 and known[-1][1] == last
+        assert all(one[1] + 1 == two[0] for one, two in itertools.pairwise(known))
+        assert all(to - first < LARGEST * step for first, to in known)
+    assert len(known) <= 2 * (last // (LARGEST * step)) + 22
+
+
+def test_the_best_of_a_segment_by_hand() -> None:
+    import numpy as np
+
+    entries = np.array([(0, 10, 1), (2, 10, 2), (5, 40, 1)], dtype=[("at", ">i4"), ("length", ">i4"), ("count", ">i2")])
+    lists = Lists(Part(9, slot=3, step=MOST), {MOST * 7 + 1: [("heron", entries.tobytes())]})
+    asked = Sum({"heron": 2.0}, frozenset(), 20.0)
+    found = lists.best(asked, 2)
+    assert [pid for _, pid in found] == [(7 + 2) * MOST + 3, 7 * MOST + 3]
+    assert found[0][0] == pytest.approx(2.2 * 2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 10 / 20)))
+    assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MOST + 3]))] == [12 * MOST + 3]
+    assert lists.best(Sum({"heron": 2.0}, frozenset({"fox"}), 20.0), 9) == []
+
+
+def test_a_part_is_the_same_for_everyone() -> None:
+    parts = Parts.of(5, 4)
+    assert parts.cids == [6, 7, 8, 9] and parts.spread and not Parts.of(5, 0).spread
+    assert [parts.of_id(id).cid for id in ("a", "b", "c", "ü")] == [9, 7, 9, 9]
+    part = parts.every[2]
+    assert parts.by_number([part.number(11)]) == {part: [11 * MOST + 2]}
+
+
+def test_two_who_make_the_postings_at_once_make_them_once(both: tuple[Engine, Engine]) -> None:
+    memory, _ = both
+    part = memory._shelf.parts.every[0]  # type: ignore[attr-defined]
+    made = rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid)
+    with memory._store.database.connection() as other:  # type: ignore[attr-defined]
+        schema = memory._store.database.address.schema  # type: ignore[attr-defined]
+        other.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"{schema}.postings_{part.cid}",))
+        Postings(memory._store.database, part).pack(made[-1][1] + 1_000 * part.step)  # type: ignore[attr-defined]
+        other.execute("SELECT pg_advisory_unlock_all()")
+    assert rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid) == made
