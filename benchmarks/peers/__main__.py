@@ -1,0 +1,154 @@
+"""How do we compare with the others, on the same work, in one run on this machine?
+
+    python -m peers --data ../shared/data --size 10k 89k scifact --docs        (from benchmarks/, or: make bench-peers)
+
+Each engine at each setting of ``registry.py`` is built, asked, opened cold, written to and read while written to, every
+step in a process of its own under a limit of time and memory; then the judged set is answered. The result file is
+written after every step, so that a run that is stopped keeps what it has; ``--only`` and ``--size`` add to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from corpus import SIZES, corpus
+from peers import bandwidth, page, running
+from peers.environments import UnavailableError, python_of
+from peers.registry import ENVIRONMENTS, Row, rows
+from speed import machine
+
+RESULTS = Path(__file__).parent.parent / "results"
+STEPS = ("build", "ask", "cold", "write", "mixed")
+COLD = 3  # fresh processes, of which the median is told
+
+
+class Run:
+    """One result file that grows."""
+
+    def __init__(self, target: Path, limits: running.Limits, work: Path) -> None:
+        self.target, self.limits, self.work = target, limits, work
+        known = json.loads(target.read_text()) if target.exists() else {}
+        self.results: dict[str, Any] = {"machine": machine(), "rows": {}, "judged": {}, **known}
+        self.results["bandwidth"] = bandwidth.measured()
+
+    def measure(self, row: Row, size: str) -> None:
+        """Every step of one engine over one corpus."""
+        kept = self.results["rows"].setdefault(size, {})
+        found = kept[row.name] = {"when": _now(), "load_before": round(os.getloadavg()[0], 2)}
+        folder = self._folder(row, size)
+        try:
+            python = python_of(row.module)
+            for step in STEPS:
+                found[step] = self._step(python, row, size, step, folder)
+                self._keep()
+                _tell(f"{size} · {row.name} · {step}: {json.dumps(found[step])}")
+                if step == "build" and "failed" in found[step]:
+                    break
+        except UnavailableError as error:
+            found["unavailable"] = str(error)
+            self._keep()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def judge(self, row: Row) -> None:
+        """nDCG@10 of its hybrid on the judged set."""
+        folder = self._folder(row, "judged")
+        try:
+            answer = self._step(python_of(row.module), row, "scifact", "judged", folder)
+            found = (
+                {"nDCG@10": page.ndcg(answer["run"], corpus("scifact").answers["judged"])}
+                if "run" in answer
+                else answer
+            )
+        except UnavailableError as error:
+            found = {"failed": str(error)}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        self.results["judged"][row.name] = found
+        self._keep()
+        _tell(f"scifact · {row.name}: {json.dumps(found)}")
+
+    def _step(self, python: Path, row: Row, size: str, step: str, folder: Path) -> dict[str, Any]:
+        told = ENVIRONMENTS[row.module].told if row.module in ENVIRONMENTS else ("trivet",)
+        order = {
+            "module": row.module,
+            "setting": row.setting,
+            "corpus": size,
+            "step": step,
+            "folder": str(folder),
+            "packages": told,
+        }
+        if step != "cold":
+            return running.run(python, order, self.limits)
+        several = [running.run(python, order, self.limits) for _ in range(COLD)]
+        if any("failed" in one for one in several):
+            return next(one for one in several if "failed" in one)
+        return sorted(several, key=lambda one: float(one["open_to_answer_ms"]))[COLD // 2]
+
+    def _folder(self, row: Row, size: str) -> Path:
+        return self.work / re.sub(r"\W+", "-", f"{row.name}-{size}")
+
+    def _keep(self) -> None:
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        half = self.target.with_suffix(".half")
+        half.write_text(json.dumps(self.results, indent=1, ensure_ascii=False) + "\n")
+        half.replace(self.target)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _tell(line: str) -> None:
+    print(f"{datetime.now(UTC):%H:%M:%S} {line}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder with docs_snippets and scifact")
+    parser.add_argument(
+        "--size", nargs="+", choices=(*SIZES, "scifact"), default=["10k", "89k", "scifact"], help="which corpora"
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="engines, by name or module; all otherwise")
+    parser.add_argument("--out", type=Path, help="the result file; results/peers-COMMIT.json otherwise")
+    parser.add_argument("--build-limit", type=float, default=1500, help="seconds a build may take")
+    parser.add_argument("--step-limit", type=float, default=600, help="seconds any other step may take")
+    parser.add_argument("--memory-limit", type=float, default=12, help="GB an engine's processes may take")
+    parser.add_argument("--work", type=Path, help="where the engines keep their files; a temporary folder otherwise")
+    parser.add_argument("--docs", action="store_true", help="write docs/PEERS.md and its pictures from the result file")
+    asked = parser.parse_args()
+    chosen = rows(asked.only)
+    if not asked.data.exists():
+        print(f"skipped: there is no {asked.data}; give the folder of the data sets with --data", file=sys.stderr)
+        return 0
+    for size in asked.size:
+        corpus(size, asked.data)
+    target = asked.out or RESULTS / f"peers-{machine()['commit']}.json"
+    work = Path(tempfile.mkdtemp(prefix="trivet-peers-", dir=asked.work))
+    try:
+        run = Run(target, running.Limits(asked.build_limit, asked.step_limit, asked.memory_limit), work)
+        for size in asked.size:
+            for row in chosen:
+                run.judge(row) if size == "scifact" else run.measure(row, size)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    if asked.docs:
+        page.write(target)
+    print(page.summary(json.loads(target.read_text())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""What does the comparison look like? docs/PEERS.md and its pictures, made from one result file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from corpus import SIZES
+from peers import plots, targets
+from peers.bandwidth import floor_ms
+from peers.registry import ROWS, Row
+from peers.targets import number, p50
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE, IMAGES = ROOT / "docs/PEERS.md", ROOT / "docs/images"
+DIM = 384
+
+
+def ndcg(run: dict[str, list[str]], judged: dict[str, dict[str, int]]) -> float:
+    from trivet.evaluate.measures import mean, score
+    from trivet.evaluate.run import Answer, Run
+
+    answers = {
+        topic: Answer(topic, tuple(ids), tuple(1 / at for at in range(1, len(ids) + 1))) for topic, ids in run.items()
+    }
+    return round(mean(score(Run("peer", answers), judged, ["nDCG@10"])["nDCG@10"]), 4)
+
+
+def ms(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def table(size: str, measured: dict[str, Any]) -> list[str]:
+    """Speed and what it costs, one line an engine."""
+    lines = [
+        "| engine | hybrid p50 / p95 | 1 % filter | 50 % filter | recall@50 | CPU | dense p50 | write → found | "
+        "mixed r/s + w/s | cold open (+ import) | build s | disk MB | memory MB, asked (build peak) |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    shown = (row for row in ROWS if row.name in measured)
+    return [*lines, *(f"| {' | '.join(_cells(row, measured[row.name]))} |" for row in shown)]
+
+
+def _cells(row: Row, found: dict[str, Any]) -> Iterator[str]:
+    yield f"**{row.name}**" if row.ours else row.name
+    if "unavailable" in found or "failed" in found.get("build", {}):
+        why = found.get("unavailable") or found["build"]["failed"]
+        yield f"not measured: {_plain(why)}"
+        yield from [""] * 11
+        return
+    asked = found.get("ask", {})
+    if "failed" in asked:
+        yield f"failed: {_plain(asked['failed'])}"
+        yield from [""] * 5
+    else:
+        yield f"{ms(p50(found))} / {ms(number(found, 'ask', 'none', 'p95_ms'))}"
+        yield _filtered(found, "one_percent")
+        yield _filtered(found, "half")
+        yield share(number(found, "ask", "none", "dense", "recall"))
+        yield ms(number(found, "ask", "none", "cpu_ms"))
+        yield ms(number(found, "ask", "none", "dense", "p50_ms"))
+    yield _or_why(found, "write", ms(number(found, "write", "p50_ms")))
+    yield _or_why(found, "mixed", _mixed(found.get("mixed", {})))
+    cold, imported = number(found, "cold", "open_to_answer_ms"), number(found, "cold", "import_ms")
+    yield _or_why(found, "cold", f"{ms(cold)} (+ {ms(imported)})")
+    yield ms(number(found, "build", "s"))
+    yield ms(number(found, "build", "disk_mb"))
+    yield f"{ms(number(found, 'ask', 'memory_mb', 'peak'))} ({ms(number(found, 'build', 'memory_mb', 'peak'))})"
+
+
+def _filtered(found: dict[str, Any], where: str) -> str:
+    """p50 / p95, and how much of what is allowed and best it finds; said where it is not all right."""
+    part = found["ask"].get(where, {})
+    said = f"{ms(number(part, 'p50_ms'))} / {ms(number(part, 'p95_ms'))}, {share(number(part, 'dense', 'recall'))}"
+    if part.get("not_allowed"):
+        said += f", **{part['not_allowed']} not allowed**"
+    if part.get("under_k"):
+        said += ", short lists"
+    return said
+
+
+def _mixed(found: dict[str, Any]) -> str:
+    said = f"{ms(number(found, 'searches_per_s'))} + {ms(number(found, 'writes_per_s'))}"
+    return f"{said}, stopped: {_plain(found['errors'][0])[:60]}" if found.get("errors") else said
+
+
+def _or_why(found: dict[str, Any], step: str, said: str) -> str:
+    part = found.get(step, {})
+    if "failed" in part:
+        return f"failed: {_plain(part['failed'])[:80]}"
+    return f"{said}, {part['not_found']} not found in 10 s" if part.get("not_found") else said
+
+
+def _plain(said: str) -> str:
+    return said.replace("|", "/").replace("\n", " ")
+
+
+def judged(results: dict[str, Any]) -> list[str]:
+    lines = ["| engine | nDCG@10 |", "|---|---|"]
+    found = results["judged"]
+    order = sorted(found, key=lambda name: -found[name].get("nDCG@10", -1))
+    names = {row.name: row for row in ROWS}
+    for name in order:
+        said = share(found[name].get("nDCG@10")) if "nDCG@10" in found[name] else _plain(found[name]["failed"])
+        lines.append(f"| {f'**{name}**' if name in names and names[name].ours else name} | {said} |")
+    return lines
+
+
+def floors(results: dict[str, Any]) -> list[str]:
+    """The least a scan can take: its bytes once through memory."""
+    speed = results["bandwidth"]
+    lines = [
+        f"Memory read in this run: {speed['one_core_gb_s']} GB/s by one core, {speed['all_gb_s']} GB/s by all. A scan "
+        "cannot take less than its bytes at that speed (unless they fit the processor's cache); below each, our dense "
+        "leg alone through `search` with 50 documents fetched and explained, and how many times the floor that is.",
+        "",
+        "| size | 1 bit a dimension | int8 | float32 | trivet dense p50 | × 1-bit floor |",
+        "|---|---|---|---|---|---|",
+    ]
+    for size, measured in results["rows"].items():
+        bits, bytes_, floats = (floor_ms(SIZES[size], DIM * each, speed["all_gb_s"]) for each in (1 / 8, 1, 4))
+        ours = number(measured.get(targets.TWO_LEGS), "ask", "none", "dense", "p50_ms")
+        times = f"{ours / bits:.1f}" if ours else "–"
+        lines.append(f"| {size} | {ms(bits)} ms | {ms(bytes_)} ms | {ms(floats)} ms | {ms(ours)} ms | {times} |")
+    return lines
+
+
+def promised(results: dict[str, Any]) -> list[str]:
+    lines = ["| what | measured | target | |", "|---|---|---|---|"]
+    for verdict in targets.verdicts(results):
+        sign = ">=" if verdict.higher else "<="
+        shown = "–" if verdict.value is None else f"{verdict.value:,.2f}"
+        shown += " ×" if verdict.value is not None and "beside" in verdict.told else ""
+        state = {True: "met", False: "**missed**", None: "not measured"}[verdict.met]
+        told = f" ({verdict.told})" if verdict.told else ""
+        lines.append(f"| {verdict.what} | {shown}{told} | {sign} {verdict.limit:g} | {state} |")
+    return lines if len(lines) > 2 else []
+
+
+def settings(results: dict[str, Any]) -> list[str]:
+    lines = ["| engine | version | settings |", "|---|---|---|"]
+    for row in ROWS:
+        versions = next(
+            (found[row.name]["build"]["versions"] for found in results["rows"].values() if _built(found, row.name)), {}
+        )
+        said = ", ".join(f"{name} {version}" for name, version in versions.items()) or "–"
+        lines.append(f"| {row.name} | {said} | {row.told} |")
+    return lines
+
+
+def _built(found: dict[str, Any], name: str) -> bool:
+    return "versions" in found.get(name, {}).get("build", {})
+
+
+def text(results: dict[str, Any], name: str) -> str:
+    machine = results["machine"]
+    parts = [
+        "# Peers",
+        "",
+        "Made by `make bench-peers` (`benchmarks/peers/`); do not edit. One run, one machine, the same documents, "
+        "vectors, questions and filters for every engine. Compare within the run, as ratios.",
+        "",
+        f"Commit `{machine['commit']}`, {machine['when'][:10]}: {machine['cpu']}, {machine['cores']} cores, Python "
+        f"{machine['python']}, load before {machine['load_before']}. All numbers: "
+        f"[results/{name}](../benchmarks/results/{name}).",
+        "",
+    ]
+    if lines := promised(results):
+        parts += [
+            "## Targets",
+            "",
+            f"A ratio is the best full hybrid peer's with recall >= {targets.ENOUGH}, over ours.",
+            "",
+        ]
+        parts += [*lines, ""]
+    for size, measured in results["rows"].items():
+        parts += [f"## {size}: {SIZES[size]:,} documents", "", *table(size, measured), ""]
+    if results["judged"]:
+        parts += ["## Quality", "", "nDCG@10 on SciFact, each engine's own hybrid, the same vectors.", ""]
+        parts += [*judged(results), ""]
+    if results["rows"]:
+        parts += ["## The floor", "", *floors(results), ""]
+        parts += [*(f"![{plots.NAMES[file]}](images/{file})" for file in plots.drawn(results)), ""]
+    parts += ["## Engines and settings", "", *settings(results), "", *METHOD, ""]
+    return "\n".join(parts)
+
+
+METHOD = """## What is measured
+
+- Documents: `docs_snippets` (real documentation sections, mean 680 characters) with one vector each of the built-in
+  model; 10k is a sample of it, 1M has those 89k and 911k **generated** ones (`benchmarks/mixing.py`: windows of real
+  texts, words replaced, vectors moved): its times and sizes mean something, its answers do not. SciFact as it is.
+- Questions: 300 runs of eight words out of random documents with their vectors, after 300 others; k = 20, texts
+  returned; one process, one question at a time. Fewer where they take over 30 s together. CPU: mean of the process's
+  CPU time a question, all its threads. Engines without titles get the title as the first line of the text.
+- Filters: one of a hundred shelves (1 %), one of two halves, by a hash of the id. The number behind is dense recall@50
+  under the filter against the exact filtered top 50; *short lists*: fewer than 20 hits to some question.
+- Dense recall and dense p50: by meaning alone, 50 ids, 100 questions, as its hybrid asks for them.
+- Write → found: one document at a time, from the call until a hybrid search has it among its hits (p50 of 30). What a
+  write that returned survives differs: trivet's is on disk (`synchronous=FULL`); sqlite-vec's is in the WAL (NORMAL);
+  Qdrant Edge, zvec, LanceDB, Chroma and Milvus Lite have logs or files of their own; LangChain, LlamaIndex and txtai
+  keep it in memory until saved.
+- Mixed: two threads for 10 s, each nine searches to a write; what stopped a thread is told.
+- Cold open: a new process, files in the page cache, open until the first answer; the import apart (trivet imports what
+  it needs when it is opened: that is in the first number). Median of three.
+- Build: documents and vectors given until everything is indexed, on disk and the first search has answered. Memory:
+  resident, peak while asked, and of the build in brackets, children included; it counts mapped files that were read.
+- Every step is a process of its own with a limit of time and memory; what went over it says so.""".splitlines()
+
+
+def summary(results: dict[str, Any]) -> str:
+    """The tables for a terminal."""
+    parts = [f"{size}\n" + "\n".join(table(size, measured)) for size, measured in results["rows"].items()]
+    if results["judged"]:
+        parts.append("\n".join(judged(results)))
+    return "\n\n".join([*parts, "\n".join(promised(results))])
+
+
+def write(result: Path) -> None:
+    results = json.loads(result.read_text())
+    PAGE.write_text(text(results, result.name), encoding="utf-8")
+    IMAGES.mkdir(exist_ok=True)
+    for file, picture in plots.drawn(results).items():
+        (IMAGES / file).write_text(picture, encoding="utf-8")

@@ -1,0 +1,98 @@
+"""How is one step of one engine run, and stopped when it takes too much?
+
+In a process of its own that leads a group: over its time or its memory the group is ended, and the result says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+HERE = Path(__file__).parent.parent
+EVERY = 0.1  # seconds between two looks at the memory of a process and its children
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``build_s`` for a build, ``step_s`` for any other step, ``memory_gb`` for all of an engine's processes."""
+
+    build_s: float
+    step_s: float
+    memory_gb: float
+
+    def seconds(self, step: str) -> float:
+        return self.build_s if step in ("build", "judged") else self.step_s
+
+
+def run(python: Path, order: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """What the step found, or ``{"failed": why}``."""
+    allowed = limits.seconds(order["step"])
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "TOKENIZERS_PARALLELISM": "false"}
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
+        process = subprocess.Popen(
+            [str(python), "-m", "peers.worker", json.dumps(order)],
+            cwd=HERE,
+            env=environment,
+            stdout=said,
+            stderr=complained,
+            start_new_session=True,
+        )
+        try:
+            stopped, most = _watched(process, allowed, limits.memory_gb)
+        finally:
+            _end(process)
+        said.seek(0)
+        complained.seek(0)
+        lines, errors = said.read().splitlines(), complained.read().splitlines()
+    if stopped:
+        return {"failed": stopped, "memory_peak_mb": most}
+    if process.returncode:
+        return {"failed": _last(errors) or f"ended with {process.returncode}", "memory_peak_mb": most}
+    result: dict[str, Any] = json.loads(lines[-1])
+    if "memory_mb" in result:
+        result["memory_mb"]["peak"] = max(result["memory_mb"]["peak"], most)
+    return result
+
+
+def _watched(process: subprocess.Popen[str], allowed: float, memory_gb: float) -> tuple[str, float]:
+    """(why it was stopped or nothing, the most memory seen in MB) once it has ended or must end."""
+    started, most = time.monotonic(), 0.0
+    while process.poll() is None:
+        most = max(most, _resident_mb(process.pid))
+        if most > memory_gb * 1000:
+            return f"over {memory_gb:g} GB of memory", round(most, 1)
+        if time.monotonic() - started > allowed:
+            return f"over {allowed:,.0f} s", round(most, 1)
+        time.sleep(EVERY)
+    return "", round(most, 1)
+
+
+def _resident_mb(pid: int) -> float:
+    try:
+        first = psutil.Process(pid)
+        return sum(each.memory_info().rss for each in (first, *first.children(recursive=True))) / 1e6
+    except psutil.Error:  # it has ended meanwhile
+        return 0.0
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """The process and what it started: they are a group that only we know."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last(errors: list[str]) -> str:
+    """The line that says what went wrong, without the paths of this machine."""
+    told = [line.strip() for line in errors if line.strip()]
+    return told[-1].replace(str(HERE.parent), "…")[:300] if told else ""
