@@ -39,7 +39,8 @@ def set_back(path: Path, version: int) -> None:
     """The file as the trivet of that schema would have left it."""
     with closing(sqlite3.connect(path)) as connection:
         before = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        made = [re.findall(r"^CREATE (?:UNIQUE )?(TABLE|INDEX) (\w+)", script, re.MULTILINE) for script in MIGRATIONS]
+        form = re.compile(r"^CREATE (?:UNIQUE )?(TABLE|INDEX|TRIGGER) (\w+)", re.MULTILINE)
+        made = [form.findall(script) for script in MIGRATIONS]
         for what, name in reversed([thing for things in made[version:] for thing in things]):
             connection.execute(f"DROP {what} {name}")
         connection.execute(f"PRAGMA user_version={version}")

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trivet.errors import InputError, StoreError
+from trivet.stores.sqlite.log import check_log
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
 
 BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
@@ -37,6 +38,7 @@ class Database:
         self.read_only = not _writable(path)
         try:
             with self.explained():
+                check_log(self.path, f"file:{quote(self._name)}?mode=ro")
                 connection = self._writer = self._connect(None)
                 version = self._version(connection)  # before anything is changed: it may be another program's file
                 if not self.read_only:
@@ -153,6 +155,21 @@ class Database:
                 connection.close()
 
     @contextlib.contextmanager
+    def moment(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own that sees one moment of the file, however long it reads: for checks and backups."""
+        with self.explained():
+            self._check_open()
+            connection = self._connect(None)
+            try:
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # from here on
+                yield connection
+            finally:
+                with self._opened_lock:
+                    self._opened = [item for item in self._opened if item[1] is not connection]
+                connection.close()
+
+    @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One write transaction: all of it or nothing."""
         self._check_open()
@@ -217,6 +234,7 @@ _ADVICE = (
         "file is not a database",
         "it is not a trivet store, or its first bytes were overwritten; restore a backup or an export",
     ),
+    ("not decode", "a text in it is damaged; run `trivet doctor` on it, then restore a backup or an export"),
     ("malformed", "the file is damaged; run `trivet doctor` on it, then restore a backup or an export"),
     ("disk is full", "the disk is full; free some space and repeat the call, nothing was half-written"),
     ("disk I/O error", "the disk failed or is full; check it and repeat the call, nothing was half-written"),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +21,7 @@ from trivet.stores.contract import Prepared, Written
 from trivet.stores.sqlite import access
 from trivet.types import SUPERSEDES, Document, Link
 
+ROUNDED = 1e-6  # of a vector of length 1
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
 #: Document, in order
 COLUMNS = (
@@ -65,7 +68,8 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
         if item.document.accesses:
             access.at_least(connection, [(did, cid, item.document.accesses)])
         relinked = item.links is not None and _outgoing(connection, cid, item.document.id) != set(item.links)
-        if _same(row, old) and item.vector is None and not relinked:
+        moves = item.vector is not None and not _is_embedded(connection, mid, did, item.vector)
+        if _same(row, old) and not moves and not relinked:
             unchanged += 1
             continue
         if relinked:
@@ -78,7 +82,7 @@ def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequ
         told = '"triples"' in old["meta"] or '"triples"' in item.meta
         # what a document tells of is read with its passages, and a projection hears of new passages only
         retold = told and triples_of(json.loads(old["meta"])) != triples_of(item.document.meta)
-        if old["hash"] != item.hash or item.vector is not None or retold:
+        if old["hash"] != item.hash or moves or retold:
             embedded[did] = _embedded(connection, cid, did) if item.vector is None else {}
             _remove_passages(connection, cid, [did])
             moved.append((did, item))
@@ -148,6 +152,16 @@ def _add_passages(
     return [row[0] for row in passages]
 
 
+def _is_embedded(connection: sqlite3.Connection, mid: int | None, did: int, vector: bytes) -> bool:
+    """Has the document this very vector, up to what making it one long again rounds away?"""
+    sql = "SELECT v.data FROM passages p LEFT JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did = ? LIMIT 2"
+    known = connection.execute(sql, (mid, did)).fetchall()
+    if len(known) != 1 or known[0][0] is None or len(known[0][0]) != len(vector):
+        return False
+    one, other = array("f", known[0][0]), array("f", vector)
+    return known[0][0] == vector or all(abs(was - now) <= ROUNDED for was, now in zip(one, other, strict=True))
+
+
 def _embedded(connection: sqlite3.Connection, cid: int, did: int) -> dict[tuple[int, bytes], bytes]:
     """(model, hash of the text) → vector, for the passages a document has."""
     mids = [mid for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = ?", (cid,))]
@@ -173,6 +187,10 @@ def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tupl
         "SELECT ?, m.mid, p.pid, ? FROM passages p, models m WHERE p.pid = ? AND m.mid = ?",
         [(first + index, data, pid, mid) for index, (pid, data) in enumerate(vectors)],
     ).rowcount
+    connection.executemany(
+        "INSERT INTO seals SELECT vid, ? FROM vectors WHERE vid = ?",  # one that was passed over has none
+        [(zlib.crc32(data), first + index) for index, (_, data) in enumerate(vectors)],
+    )
     connection.execute("UPDATE models SET vectors = vectors + ? WHERE mid = ?", (stored, mid))
 
 
@@ -263,11 +281,18 @@ def twin(
 ) -> Document | None:
     """A document that is the same, found by its text's hash or among the ``likely``; not one that is superseded."""
     rows = connection.execute(
-        f"SELECT {COLUMNS} FROM documents WHERE did IN (SELECT did FROM passages WHERE cid = ?1 AND hash = ?2 AND "
-        "ordinal = 0 UNION SELECT value FROM json_each(?3)) AND cid = ?1 AND kind = ?4 AND meta = ?5 AND NOT EXISTS "
-        "(SELECT 1 FROM links l JOIN documents n ON n.cid = l.cid AND n.id = l.source WHERE l.cid = ?1 "
-        "AND l.target = documents.id AND l.source <> l.target AND +l.type = ?6) ORDER BY did",
-        (cid, item.passages[0][3], json.dumps(list(likely)), item.document.kind, item.meta, SUPERSEDES),
+        f"SELECT {COLUMNS} FROM documents WHERE did IN (SELECT did FROM passages WHERE cid = :cid AND hash = :hash AND "
+        "ordinal = 0 UNION SELECT value FROM json_each(:likely)) AND cid = :cid AND kind = :kind AND meta = :meta "
+        "AND NOT EXISTS (SELECT 1 FROM links l JOIN documents n ON n.cid = l.cid AND n.id = l.source "
+        "WHERE l.cid = :cid AND l.target = documents.id AND l.source <> l.target AND +l.type = :type) ORDER BY did",
+        {
+            "cid": cid,
+            "hash": item.passages[0][3],
+            "likely": json.dumps(list(likely)),
+            "kind": item.document.kind,
+            "meta": item.meta,
+            "type": SUPERSEDES,
+        },
     )
     return next((document for document in map(document_of, rows) if same(document)), None)
 

@@ -148,7 +148,29 @@ CREATE TABLE keys (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK, M003_MEMORY, M004_KEYS)
+# A bit that turns over on the disk is found by a second copy of what it was. Texts have their hash, metadata its
+# ``fields``; a vector gets a checksum here, and a column that stood nowhere else an index, which every trivet that has
+# the file open keeps up and SQLite's own check compares. What changes with every write (counts, versions) is left out.
+M005_SEALS = """
+CREATE TABLE seals (                -- CRC-32 of a vector; one that an older trivet wrote has none
+    vid INTEGER PRIMARY KEY,
+    sum INTEGER NOT NULL
+);
+CREATE TRIGGER vectors_unsealed AFTER DELETE ON vectors BEGIN
+    DELETE FROM seals WHERE vid = OLD.vid;
+END;
+CREATE INDEX documents_sealed ON documents (cid, updated, importance, accessed);
+CREATE INDEX collections_sealed ON collections (uid, config, settings, mid, created);
+CREATE INDEX models_sealed ON models (spec, dim);
+CREATE INDEX removed_sealed ON removed (pid, cid);
+CREATE INDEX links_sealed ON links (weight);
+CREATE INDEX feedback_sealed ON feedback (good, at);
+CREATE INDEX access_sealed ON access (count, cid);
+CREATE INDEX settings_history_sealed ON settings_history (at, who, settings, previous);
+CREATE INDEX keys_sealed ON keys (name, hash, scope, collections, created, revoked);
+"""
+
+MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK, M003_MEMORY, M004_KEYS, M005_SEALS)
 
 
 def statements(script: str) -> list[str]:

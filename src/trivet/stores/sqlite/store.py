@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from trivet.errors import InputError, NotFoundError
+from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.stores.sqlite import soundness
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.shelf import Shelf
 
@@ -39,8 +40,9 @@ class SqliteStore:
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
             path = str(self._temporary / "memory.db")
         self.path = Path(path).absolute()
-        self.database = Database(self.path)
         self.index_folder = Path(f"{self.path}.index")
+        _check_size(self.path, self.index_folder)
+        self.database = Database(self.path)
         if self.database.read_only:
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
             self.index_folder = self._temporary
@@ -77,7 +79,11 @@ class SqliteStore:
 
     def names(self) -> list[str]:
         with self.database.explained():
-            return [name for (name,) in self.database.read().execute("SELECT name FROM collections ORDER BY name")]
+            found = [name for (name,) in self.database.read().execute("SELECT name FROM collections ORDER BY name")]
+        if not all(isinstance(name, str) for name in found):  # bytes that are not the ones that were written
+            mend = "run `trivet doctor`, then restore a backup or an export"
+            raise StoreError(f"store: {str(self.path)!r}: the list of its collections is damaged; {mend}")
+        return found
 
     def drop(self, name: str) -> None:
         """Delete a collection with everything in it."""
@@ -92,10 +98,25 @@ class SqliteStore:
         shutil.rmtree(self.index_folder / f"c{cid}", ignore_errors=True)
 
     def problems(self) -> list[str]:
-        """What SQLite's own check says of the file; empty when it is sound."""
+        """What SQLite's own check says of the file, and which rows are not what was written; empty when it is sound."""
+        return [*self._problems("PRAGMA integrity_check(20)"), *self._wrong_rows()]
+
+    def _problems(self, check: str) -> list[str]:
         with self.database.explained():
-            rows = self.database.read().execute("PRAGMA integrity_check(20)").fetchall()
-        return [str(row[0]) for row in rows if row[0] != "ok"]
+            rows = self.database.read().execute(check).fetchall()
+        return [f"file: {row[0]}" for row in rows if row[0] != "ok"]
+
+    def _wrong_rows(self) -> list[str]:
+        try:
+            with self.database.moment() as connection:
+                return soundness.problems(connection)
+        except StoreError as error:  # a page that cannot be read ends the reading
+            return [str(error)]
+
+    def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> int:
+        from trivet.stores.sqlite.backup import backup
+
+        return backup(self.database, target, self.files(), progress)
 
     @property
     def url(self) -> str:
@@ -124,3 +145,12 @@ class SqliteStore:
 
 def _size(*paths: Path) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def _check_size(path: Path, index: Path) -> None:
+    """An empty file becomes a store; one that was cut off must not."""
+    if path.is_file() and not path.stat().st_size and any(index.glob("c*")):
+        beside = f"its indexes lie in {str(index)!r}, so it was cut off"
+        raise StoreError(
+            f"store: {str(path)!r} is empty, but {beside}; restore a backup, or delete that folder to begin anew"
+        )

@@ -70,6 +70,9 @@ COMMANDS = (
         "trivet copy memory.db postgresql://me@db.example/notes",
         "trivet copy memory.db copy.db --only tickets",
     )),
+    Command("backup", copying.backup, "Put in and take out", (
+        "trivet backup memory.db backups/monday.db",
+    )),
     Command("export", care.export, "Put in and take out", (
         "trivet export backup.jsonl --vectors",
         "trivet export - | head -3",

@@ -1,10 +1,12 @@
-"""How is a store moved to another? (``trivet copy``)"""
+"""How is a store moved to another, and kept safe? (``trivet copy``, ``trivet backup``)"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from trivet.surfaces.cli import options, screen
+from trivet.surfaces.cli import opening, options, screen
+from trivet.surfaces.cli.care import size
 from trivet.surfaces.cli.options import argument, option
 
 
@@ -33,3 +35,31 @@ def copy(
         print(
             screen.clean(f"{item.collection}: {counts}, {item.written:,} written; both sides agree ({item.hash}){wait}")
         )
+
+
+def backup(
+    source: Annotated[Path, argument("SOURCE", "The store's file.")],
+    target: Annotated[Path, argument("TARGET", "The file to write; it must not exist.")],
+    json: options.Json = False,
+) -> None:
+    """Copy a whole store to one file while it is used, and check the copy row by row.
+
+    Writers go on; the copy is the store as it was when the command began. To restore it, put it where the store was
+    and delete the -wal and -shm files beside it: the indexes are made anew.
+    """
+    from trivet.engine import collections_in
+
+    for name in collections_in(source)[:1]:
+        with opening.existing(source, name) as engine, screen.progress("copying", "pages") as report:
+            saved = engine.backup(target, report)
+        break
+    else:
+        opening.check(source, options.DEFAULT_COLLECTION)  # tells what is missing
+        return
+    if json:
+        from trivet.surfaces import wire
+
+        screen.print_json(wire.plain(saved))
+    else:
+        names = ", ".join(saved.collections)
+        print(screen.clean(f"wrote {size(saved.bytes)} to {saved.path} ({names}); every row was checked"))

@@ -81,11 +81,10 @@ def _verified(engine: Engine, place: str) -> Iterator[Check]:
     report = engine.verify()
     for problem in report.problems:
         # counts and indexes come right from the rows; a damaged file does not
-        derived = problem.startswith(("words:", "meaning:"))
         mend = (
             f"trivet rebuild {place}"
-            if derived
-            else f"trivet export {place} rescued.jsonl, then import it into a new store"
+            if "run rebuild" in problem
+            else f"restore a backup; or trivet export {place} rescued.jsonl, then import it into a new store"
         )
         yield Check("verify", False, problem, mend)
     if report.ok:

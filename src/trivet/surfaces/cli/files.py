@@ -122,6 +122,9 @@ def _walk(folder: Path, root: Path, rules: Ignore | None, mine: set[Path]) -> It
             yield from _walk(path, root, rules, mine)
         elif path.suffix.lower() in JSONL:
             yield Skipped(_name(path, root), "JSONL in a folder: name it to import its documents")
+        elif entry.is_symlink() and not path.resolve().is_relative_to(root):
+            # a folder from elsewhere may hold a link to what is nobody else's business
+            yield Skipped(_name(path, root), "a link out of the folder")
         elif entry.is_file():
             yield File(path, _name(path, root), _name(path, root))
         else:

@@ -39,8 +39,14 @@ def import_(
         bool, flag("--no-wait", "Do not wait for the embedding: words answer at once, meaning follows.")
     ] = False,
     workers: Annotated[
-        int, option("--workers", "N", "Embed with N processes; each loads the model.", default=True)
-    ] = 1,
+        str,
+        option(
+            "--workers",
+            "N",
+            "Embed with N processes, each with the model, or on a cluster: ray://HOST:PORT.",
+            default=True,
+        ),
+    ] = "1",
     triples: Annotated[
         bool, flag("--triples", "Ask the endpoint of TRIVET_TRIPLES_URL what each document states: docs/GRAPH.md.")
     ] = False,
@@ -168,7 +174,7 @@ def _chained(first: bytes, rest: Any) -> Iterator[bytes]:
     yield from rest
 
 
-def _embed(engine: Engine, workers: int = 1) -> EmbedderError | None:
+def _embed(engine: Engine, workers: str = "1") -> EmbedderError | None:
     """Wait for the meaning; what went wrong is told after what went in."""
     try:
         waiting = engine.stats().pending

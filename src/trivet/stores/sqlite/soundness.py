@@ -1,0 +1,143 @@
+"""Is every row what was written?
+
+SQLite's own check knows its pages and its indexes; a bit that turned over inside a text leaves both sound. Here every
+text is compared with its hash, every passage with the text it was cut from, the flattened metadata with the metadata,
+and every vector with its seal. What is read is one moment of the file, however much is written meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from trivet.filters import flatten
+
+NAMED = 20  # of a kind; more are counted
+
+
+def problems(connection: sqlite3.Connection) -> list[str]:
+    """Everything that is wrong in any collection. ``connection`` sees one moment and is not used for anything else."""
+    connection.text_factory = bytes  # damaged text is no UTF-8, and has to be looked at all the same
+    names = {cid: _shown(name) for cid, name in connection.execute("SELECT cid, name FROM collections")}
+    found = list(_told(_counters(connection)))
+    for cid, name in names.items():
+        told = _told((*_documents(connection, cid), *_removed(connection, cid)))
+        found += [f"collection {name!r}: {problem}" for problem in told]
+    found += _told(_vectors(connection))
+    return found
+
+
+def _told(problems: Iterable[str]) -> Iterator[str]:
+    """The first few; a damaged page may hold hundreds."""
+    number = 0
+    for number, problem in enumerate(problems, start=1):
+        if number <= NAMED:
+            yield problem
+    if number > NAMED:
+        yield f"and {number - NAMED:,} more of this kind"
+
+
+def _counters(connection: sqlite3.Connection) -> Iterator[str]:
+    """A number that was used must not be given out again."""
+    kept = {_shown(name): value for name, value in connection.execute("SELECT name, value FROM counters")}
+    tables = (("document", "documents", "did"), ("passage", "passages", "pid"), ("vector", "vectors", "vid"))
+    for name, table, column in (*tables, ("removed", "removed", "seq")):
+        (most,) = connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()
+        if not isinstance(kept.get(name), int) or kept[name] < most:
+            yield f"counters: {name} stands at {kept.get(name)!r}, but number {most:,} is in use"
+
+
+def _documents(connection: sqlite3.Connection, cid: int) -> Iterator[str]:
+    fields = _fields(connection, cid)
+    passages = groupby(
+        connection.execute(
+            "SELECT did, ordinal, start, stop, hash FROM passages WHERE cid = ? ORDER BY did, ordinal", (cid,)
+        ),
+        key=itemgetter(0),
+    )
+    owner, spans = next(passages, (None, iter(())))
+    rows = connection.execute(
+        "SELECT did, id, title, text, meta, hash FROM documents WHERE cid = ? ORDER BY did", (cid,)
+    )
+    for did, identifier, title, text, meta, digest in rows:
+        while owner is not None and owner < did:
+            yield f"passages: those of document number {owner} belong to no document"
+            owner, spans = next(passages, (None, iter(())))
+        mine = list(spans) if owner == did else []
+        if owner == did:
+            owner, spans = next(passages, (None, iter(())))
+        if wrong := _document(title, text, meta, digest, mine, fields.pop(did, 0)):
+            yield f"document {_shown(identifier)!r}: {wrong}"
+    if owner is not None:
+        yield f"passages: those of document number {owner} belong to no document"
+    if fields:
+        yield f"fields: values of {len(fields):,} documents that are not here"
+
+
+def _document(title: Any, text: Any, meta: Any, digest: Any, passages: list[tuple[Any, ...]], fields: int) -> str:
+    """What is wrong with it, or nothing."""
+    if not isinstance(title, bytes) or not isinstance(text, bytes) or _digest(title, text) != digest:
+        return "its title or text is not what was written"
+    whole = text.decode(errors="replace")
+    if [span[1] for span in passages] != list(range(len(passages))):
+        return "its passages are not all there"
+    for _, _, start, stop, kept in passages:
+        if not (isinstance(start, int) and isinstance(stop, int)) or _digest(title, whole[start:stop].encode()) != kept:
+            return "its passages are not those of its text"
+    try:
+        pairs = set(flatten(json.loads(meta)))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return "its metadata cannot be read"
+    return "" if _sum(pairs) == fields else "its metadata is not what was written"
+
+
+def _digest(title: bytes, text: bytes) -> bytes:
+    """As ``intake.prepare`` makes it."""
+    return hashlib.blake2b(title + b"\0" + text, digest_size=16).digest()
+
+
+def _fields(connection: sqlite3.Connection, cid: int) -> dict[int, int]:
+    """Row number → the sum of the document's flattened metadata; sums do not care for the order."""
+    found: dict[int, int] = {}
+    for did, key, value in connection.execute("SELECT did, key, value FROM fields WHERE cid = ?", (cid,)):
+        pair = (_shown(key), _shown(value) if isinstance(value, bytes) else value)
+        found[did] = found.get(did, 0) + hash(pair)
+    return found
+
+
+def _sum(pairs: set[tuple[str, Any]]) -> int:
+    return sum(hash((key, int(value) if isinstance(value, bool) else value)) for key, value in pairs)
+
+
+def _removed(connection: sqlite3.Connection, cid: int) -> Iterator[str]:
+    sql = "SELECT count(*) FROM removed r JOIN passages p ON p.pid = r.pid WHERE r.cid = ?"
+    (count,) = connection.execute(sql, (cid,)).fetchone()
+    if count:
+        yield f"removed: {count:,} passages that are said to be gone are here"
+
+
+def _vectors(connection: sqlite3.Connection) -> Iterator[str]:
+    rows = connection.execute(
+        "SELECT v.vid, v.pid, v.data, s.sum, m.dim, EXISTS (SELECT 1 FROM passages p WHERE p.pid = v.pid) "
+        "FROM vectors v LEFT JOIN seals s ON s.vid = v.vid LEFT JOIN models m ON m.mid = v.mid ORDER BY v.vid"
+    )
+    for vid, pid, data, seal, dim, owned in rows:
+        if dim is None or not owned:
+            yield f"vectors: number {vid} is of a model or a passage that is not here"
+        elif not isinstance(data, bytes) or len(data) != 4 * dim or (seal is not None and zlib.crc32(data) != seal):
+            yield f"vectors: number {vid} (passage {pid}) is not what was written"
+    (strays,) = connection.execute(
+        "SELECT count(*) FROM seals WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.vid = seals.vid)"
+    ).fetchone()
+    if strays:
+        yield f"seals: {strays:,} of vectors that are not here"
+
+
+def _shown(value: Any) -> str:
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,61 @@
+"""Does `trivet backup` say what it did, and refuse what it cannot do?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def test_it_copies_the_whole_store_and_says_so(cli, tmp_path: Path) -> None:
+    cli("add", "one apple", "--id", "a", "--store", "here.db")
+    cli("add", "two pears", "--id", "b", "--store", "here.db", "--collection", "fruit")
+    ran = cli("backup", "here.db", "copy.db")
+    assert (ran.code, ran.err) == (0, "")
+    assert "copy.db (default, fruit); every row was checked" in ran.out
+    assert cli("get", "b", "--store", "copy.db", "--collection", "fruit", "--json").json["text"] == "two pears"
+    assert cli("doctor", "--store", "copy.db").code == 0
+
+
+def test_json_says_where_how_large_and_what_is_in_it(cli) -> None:
+    cli("add", "one apple")
+    told = cli("backup", "memory.db", "copy.db", "--json").json
+    assert told == {"path": "copy.db", "bytes": Path("copy.db").stat().st_size, "collections": ["default"]}
+
+
+def test_what_exists_and_what_does_not_are_told_in_one_line(cli) -> None:
+    cli("add", "one apple")
+    Path("taken.db").write_text("something else")
+    for arguments, code, told in (
+        (("memory.db", "taken.db"), 2, "'taken.db' exists; a backup replaces nothing"),
+        (("memory.db", "no/copy.db"), 2, "does not exist; create it first"),
+        (("nothing.db", "copy.db"), 1, "there is no file 'nothing.db'"),
+        (("qdrant+local:there", "copy.db"), 1, "no"),
+    ):
+        ran = cli("backup", *arguments)
+        assert ran.code == code, ran
+        assert ran.err.count("\n") == 1 and told in ran.err.replace(str(Path.cwd()) + "/", ""), ran
+    assert Path("taken.db").read_text() == "something else"
+    assert not Path("copy.db").exists()
+
+
+def test_doctor_tells_of_a_flipped_bit_in_a_text_and_of_the_way_out(cli) -> None:
+    cli("add", "the kettle is descaled on Mondays", "--id", "kettle")
+    data = Path("memory.db").read_bytes()
+    assert b"descaled" in data
+    Path("memory.db").write_bytes(data.replace(b"descaled", b"descalee"))
+    ran = cli("doctor", "--json")
+    assert ran.code == 1
+    (check,) = [check for check in ran.json["checks"] if not check["ok"]]
+    assert "document 'kettle': its title or text is not what was written" in check["said"]
+    assert check["mend"].startswith("restore a backup; or trivet export ")
+
+
+def test_doctor_says_rebuild_for_a_damaged_index(cli) -> None:
+    Path("many.jsonl").write_text("".join(f'{{"text": "note {number}"}}\n' for number in range(1_200)))
+    cli("import", "many.jsonl")
+    store = next(Path("memory.db.index").rglob("words/*.store"))
+    data = bytearray(store.read_bytes())
+    data[len(data) // 2] ^= 8
+    store.write_bytes(data)
+    (check,) = [check for check in cli("doctor", "--json").json["checks"] if not check["ok"]]
+    assert f"words: {store.name} is damaged" in check["said"]
+    assert check["mend"].startswith("trivet rebuild ")
