@@ -6,8 +6,9 @@ STAMP := $(VENV)/.installed-dev
 DATA ?= ../shared/data
 
 CACHE ?= benchmarks/cache
+SIZE ?= 10k 89k scifact
 
-.PHONY: help demo test test-stores lint format bench docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots
+.PHONY: help demo test test-stores lint format bench bench-peers docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +42,19 @@ screenshots: setup browser ## draw docs/images/ anew from the demo's notes
 test-stores: setup ## the contract on every store: SQLite, PostgreSQL, Qdrant, and what is special to each
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/contract tests/stores tests/test_copying.py
 
+test-robust: setup ## kills, damage, full disks, crowds, leaks, a million hostile inputs: about 45 minutes; figures on the last line
+	PYTHONPATH=tests $(BIN)/python -m robust
+
+test-robust-short: setup ## the same in five minutes, as CI runs it
+	PYTHONPATH=tests $(BIN)/python -m robust --short
+
+audit: setup     ## known weaknesses: in our code (bandit), in what it stands on (pip-audit, where its database can be reached)
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+	$(BIN)/python tests/robust/advisories.py
+
+wheel:           ## build the wheel, install it in a fresh environment and use it there
+	$(PYTHON) tests/robust/smoke.py
+
 lint: setup      ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,6 +66,9 @@ format: setup    ## let ruff rewrite the layout
 
 bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_snippets
 	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets --docs
+
+bench-peers: setup ## the same work for us and ten other engines, on DATA (SIZE, ONLY and LIMITS narrow it): docs/PEERS.md
+	PYTHONPATH=benchmarks $(BIN)/python -m peers --data $(DATA) --size $(SIZE) $(if $(ONLY),--only $(ONLY)) $(LIMITS) --docs
 
 gate: setup      ## has the default got worse? On the set that ships, and on SciFact and LoCoMo where DATA has them
 	$(BIN)/trivet gate demo --against benchmarks/gate/demo.json --cache $(CACHE)

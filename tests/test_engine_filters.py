@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.engine import Engine
 from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches
-from trivet.stores.sqlite import meaning
+from trivet.stores.sqlite import codes, meaning, vectors
 from trivet.stores.sqlite import words as projection
 from trivet.types import Results
 
@@ -65,8 +65,8 @@ def built(first: list[dict[str, Any]], later: list[dict[str, Any]], gone: set[in
         if path == "disk":
             patch.setattr(projection, "TAIL_LIMIT", 0)
             patch.setattr(meaning, "SNAPSHOT_FROM", 1)
-            patch.setattr(meaning, "FEW_ROWS", 0)  # a scope is never small enough for the exact scan: the codes propose
-            patch.setattr(meaning, "REFINE", 1_000)  # and propose all there is, so that the answer must be exact
+            patch.setattr(vectors, "FEW_ROWS", 0)  # a scope is never small enough for the exact scan: the codes propose
+            patch.setattr(codes, "REFINE", 1_000)  # and propose all there is, so that the answer must be exact
             memory.rebuild()
             memory.search("river", weights=dict.fromkeys(LEGS, 1))
             shelf = memory._shelf

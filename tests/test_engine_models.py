@@ -459,3 +459,21 @@ class TestOwnEmbeddersThatMisbehave:
         memory.add("long vector", id="a")
         (hit,) = memory.search("cat", alpha=1)
         assert hit.contributions[0].raw == pytest.approx(0.6)
+
+
+def test_a_document_whose_vector_finds_no_room_is_stored_and_the_answer_says_so(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The document and its vector are two transactions: an error for the second would tell of the first as undone."""
+    memory = open_store(embedder="hashing")
+
+    def full(*_: object) -> None:
+        raise StoreError("store: the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(memory._shelf), "add_vectors", full)
+        added = memory.add("the kettle is descaled on Mondays", id="kettle")
+    assert reasons(added) == ["store: the disk is full"]
+    assert memory.get("kettle") is not None
+    memory.wait(timeout=60)
+    assert memory.stats().pending == 0, "with room again its meaning follows"

@@ -179,6 +179,7 @@ class TestReading:
             ({"created": {"gt": 5}}, Range("created", gt=5.0)),
             ({"when": datetime(2026, 3, 1, tzinfo=UTC)}, Eq("when", "2026-03-01T00:00:00+00:00")),
             ({"s": "a\ud800"}, Eq("s", "a\ufffd")),  # as documents are stored
+            ("n=" + "9" * 400, Eq("n", "9" * 400)),  # no number holds it: it can only be text
         ],
         ids=lambda value: repr(value)[:50],
     )
@@ -193,6 +194,8 @@ class TestReading:
             ("", "is not understood"),
             ("=x", "is not understood"),
             ("{not json", "is not JSON"),
+            ('{"n": ' + "9" * 5_000 + "}", "where: it cannot be read"),
+            ('{"$not":' * 5_000, "nested more than"),
             ({"n": {}}, "'n' has an empty condition"),
             ({"n": {"like": 1}}, "unknown operator 'like' on 'n'; known: eq, ne"),
             ({"n": {"in": "abc"}}, "in on 'n' takes a list"),

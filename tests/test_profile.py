@@ -91,14 +91,21 @@ class TestRoundTrips:
             rerankers=(Step("importance", {"floor": 0.5}),),
         )
 
-    @pytest.mark.parametrize("text", ["", "[", "[]", "3", "nonsense", '{"k": }'])
+    HUGE, DEEP = "9" * 5_000, "[" * 5_000
+
+    @pytest.mark.parametrize("text", ["", "[", "[]", "3", "nonsense", '{"k": }', f'{{"k": {HUGE}}}', f'{{"k": {DEEP}'])
     def test_what_is_not_json(self, text: str) -> None:
         with pytest.raises(InputError, match="profile: "):
             Profile.from_json(text)
 
-    def test_what_is_not_toml(self) -> None:
-        with pytest.raises(InputError, match="profile: not TOML"):
-            Profile.from_toml("k = = 3")
+    @pytest.mark.parametrize("text", ["k = = 3", f"k = {HUGE}", f"k = {DEEP}"])
+    def test_what_is_not_toml(self, text: str) -> None:
+        with pytest.raises(InputError, match=r"profile: (not TOML|cannot be read)"):
+            Profile.from_toml(text)
+
+    def test_a_name_that_is_no_text(self) -> None:
+        with pytest.raises(InputError, match="settings: None is not the name of one"):
+            Profile().with_changes({None: 1})  # type: ignore[dict-item]
 
     @pytest.mark.parametrize("text", ['{"rrf_k": NaN}', '{"rrf_k": Infinity}', '{"weights": {"dense": NaN}}'])
     def test_json_that_holds_no_number(self, text: str) -> None:

@@ -117,9 +117,13 @@ class Analyzer:
 
     def line(self, text: str) -> str:
         """``terms`` with spaces between them, as an index with a whitespace tokenizer takes it."""
+        words, tail = self.halves(text)
+        return " ".join(words + tail)
+
+    def halves(self, text: str) -> tuple[list[str], list[str]]:
+        """The words in place and the tail; each item holds the terms of one raw token, with spaces between them."""
         words = list(map(self._memo.__getitem__, raw_tokens(text)))
-        words += [word.tail for word in words if isinstance(word, _Words)]
-        return " ".join(words)
+        return words, [word.tail for word in words if isinstance(word, _Words)]
 
     def query(self, text: str) -> ParsedQuery:
         """A query's content terms and quoted phrases; stop words count only where there is nothing else."""

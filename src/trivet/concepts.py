@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ RUN = 3  # parts of a longer name have up to this many words: "Gmina Susz" of "L
 QUOTED = 8  # words; a longer quotation is a sentence
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’.\-/:@&+]*\w)?")
+_SPLIT = re.compile(f"({_TOKEN.pattern})")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _ASIDE = re.compile(r"\s*[(\[（][^()\[\]（）]*[)\]）]\s*$")
 _LEVEL = re.compile(r"\s+[>|»]\s+")  # a title that is a path: "Game monetization > Add-ons"
@@ -110,37 +112,35 @@ def _named(text: str, stop_words: frozenset[str]) -> Iterator[tuple[str, str]]:
         text = unicodedata.normalize("NFKC", text)
     run: list[tuple[str, str, bool]] = []  # key, as written, is it a word that may begin and end a name?
     before = ""  # the caseless word before this one
-    end = 0
-    for found in _TOKEN.finditer(text):
-        gap, end = text[end : found.start()], found.end()
-        token = found.group()
-        if not run and token.isascii() and token.isalpha() and token.islower():  # most of a text
+    pieces = _SPLIT.split(text)
+    for gap, token in zip(pieces[::2], pieces[1::2], strict=False):
+        read = _read(token)
+        if read is None and not run:  # most of a text
             before = ""
             continue
-        word = _POSSESSIVE.sub("", token)
+        word, key, upper, digit, identifies, caseless, unspaced = read or (token, token, *_PLAIN)
         joined = gap == " " or (gap == ". " and bool(run) and len(run[-1][0]) == 1)  # J. R. R. Tolkien
         if run and not joined:
             yield from _parts(run)
             run = []
-        if not word.isascii() and _UNSPACED.search(word):
+        if unspaced:
             yield from _unspaced(word)
             before = ""
             continue
-        key = _key(word)
         if key in stop_words and not (run and key in _INSIDE):
             yield from _parts(run)
             run, before = [], ""
             continue
-        if word[0].isupper():
+        if upper:
             run.append((key, word, True))
-        elif run and (key in _INSIDE or word.isdigit()):
-            run.append((key, word, word.isdigit()))
+        elif run and (digit or key in _INSIDE):
+            run.append((key, word, digit))
         elif run:
             yield from _parts(run)
             run = []
-        if _identifies(word):
+        if identifies:
             yield key, word
-        if _caseless(word):
+        if caseless:
             yield key, word
             if before and gap == " ":
                 yield f"{before} {key}", f"{before} {word}"
@@ -153,8 +153,27 @@ def _named(text: str, stop_words: frozenset[str]) -> Iterator[tuple[str, str]]:
     yield from _parts(run)
 
 
+_Read = tuple[str, str, bool, bool, bool, bool, bool]
+_PLAIN = (False, False, False, False, False)
+
+
+@lru_cache(maxsize=1 << 15)  # most tokens have been seen before; ten megabytes of them
+def _read(token: str) -> _Read | None:
+    """Without its possessive, its key, and is it upper case, digits, an identifier, caseless, of a script without
+    spaces? None: a plain word in lower case, its own key, and none of these."""
+    if token.isascii() and token.isalpha() and token.islower():
+        return None
+    word = _POSSESSIVE.sub("", token)
+    if not word.isascii() and _UNSPACED.search(word):
+        return word, "", *_PLAIN[:4], True
+    return word, _key(word), word[0].isupper(), word.isdigit(), _identifies(word), _caseless(word), False
+
+
 def _parts(run: list[tuple[str, str, bool]]) -> Iterator[tuple[str, str]]:
     """The whole of a run of capital words, and of a longer one its parts of two words or more."""
+    if len(run) < 2:
+        yield from ((key, written) for key, written, may_end in run if may_end and len(key) > 1)
+        return
     between = [at for at, (key, _, _) in enumerate(run) if key in _BETWEEN and at + 1 < len(run)]
     for start, stop in pairwise((-1, *between, len(run))) if between else ():
         yield from _parts(run[start + 1 : stop])

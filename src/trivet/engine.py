@@ -27,7 +27,7 @@ from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store
-from trivet.stores.contract import Prepared, Shelf, Store, Written
+from trivet.stores.contract import Copying, Prepared, Shelf, Store, Written
 from trivet.threads import Legs
 from trivet.types import (
     Added,
@@ -42,6 +42,7 @@ from trivet.types import (
     Remembered,
     Report,
     Results,
+    Saved,
     Scorer,
     SettingsChange,
     Standing,
@@ -224,9 +225,9 @@ class Engine:
         size = self._shelf.config.get("passage_size")
         return cut(text) if size is None else cut(text, size=size)
 
-    def wait(self, progress: Progress | None = None, timeout: float | None = None, workers: int = 1) -> None:
-        """Block until every passage is embedded; by several processes, where ``workers`` says so."""
-        if workers != 1:
+    def wait(self, progress: Progress | None = None, timeout: float | None = None, workers: int | str = 1) -> None:
+        """Block until every passage is embedded; by several processes, where ``workers`` says so, or a Ray cluster."""
+        if workers not in (1, "1"):
             self._models.embed_with(workers, progress)
         self._models.wait(progress, timeout)
 
@@ -456,8 +457,14 @@ class Engine:
 
     def verify(self) -> Report:
         """Is the truth sound, and do the projections agree with it?"""
-        problems, checked = self._shelf.verify()
-        return Report((*self._store.problems(), *problems), checked)
+        truth = self._store.problems()
+        try:
+            problems, checked = self._shelf.verify()
+        except StoreError as error:  # a projection reads the truth, and what is damaged there is told by now
+            if not truth:
+                raise
+            problems, checked = [str(error)], {}
+        return Report((*truth, *problems), checked)
 
     def prepare(self, profile: str | Profile | None = None, progress: Progress | None = None) -> None:
         """Make every index that a profile (else the settings) asks for, now rather than in the background."""
@@ -468,6 +475,18 @@ class Engine:
         """Throw the projections away and build them again from the truth."""
         self._shelf.discard_projections()
         self.prepare(progress=progress)
+
+    def backup(self, target: str | Path, progress: Progress | None = None) -> Saved:
+        """Copy the whole store, all its collections, to a new file while others go on writing; the copy is checked.
+
+        It is the store as it was when the call began. To restore it, put it where the store was and delete what lies
+        beside (``-wal``, ``-shm``); the indexes are made anew.
+        """
+        if not isinstance(self._store, Copying):
+            raise InputError(
+                "backup: this store is on a server; use the server's own backup, or `trivet copy` to a file"
+            )
+        return Saved(str(target), self._store.backup(Path(target), progress), tuple(self.collections()))
 
     def export(self, target: str | Path, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the collection to a JSONL file; returns the number of documents."""

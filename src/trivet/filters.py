@@ -28,6 +28,7 @@ TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
 BUILT_IN_FIELDS = ("id", "kind", "title", "importance", *TIME_FIELDS)
 MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
+_LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
 MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
 
 
@@ -295,6 +296,10 @@ def _from_text(text: str) -> Filter | None:
             raise InputError(f"where: {text!r} is not JSON ({error})") from None
         except RecursionError:
             raise InputError(f"where: nested more than {MAX_DEPTH} levels deep") from None
+        except ValueError as error:  # a number of 5,000 digits; ours are InputErrors and tell their own story
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"where: it cannot be read ({error})") from None
     found = _EXPRESSION.match(text)
     if not found:
         raise InputError(f"where: {text!r} is not understood; write field=value, field!=value, field>=value or JSON")
@@ -323,7 +328,7 @@ def _readings(raw: str) -> list[Value]:
             value = number(raw)
         except ValueError:
             continue
-        return [value, raw] if math.isfinite(value) else [raw]
+        return [value, raw] if abs(value) <= _LARGEST else [raw]  # NaN is not, either
     return [raw]
 
 

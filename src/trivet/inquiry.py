@@ -39,6 +39,7 @@ class Answers:
     resolved: Callable[[Sequence[int]], Mapping[int, tuple[str, ...]]] = lambda dids: {}
     weights: Mapping[str, float] = field(default_factory=dict)  # this question's
     order: dict[str, int] = field(default_factory=dict)  # a higher row number was added later
+    shown: dict[str, int] = field(default_factory=dict)  # document → the passage of it that its hit shows
 
     def best_passages(self, keys: set[Any]) -> dict[Any, int]:
         """The passage to show: that of the leg in which the document stands highest."""

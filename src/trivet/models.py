@@ -12,8 +12,8 @@ from concurrent.futures import BrokenExecutor
 
 from trivet.backlog import Backlog, embed, embed_few
 from trivet.embedders import load_embedder
-from trivet.embedders.workers import Workers
-from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError, TrivetError
+from trivet.embedders.workers import crew
+from trivet.errors import EmbedderError, InputError, ModelMismatchError, TrivetError
 from trivet.stores.contract import Model, Shelf
 from trivet.types import Degraded, Embedder
 
@@ -98,15 +98,13 @@ class Models:
             return ()
         try:
             embed_few(self._shelf, embedder, model, pids)
-        except StoreError:
-            raise
-        except Exception as error:  # the document is stored; its meaning follows when the embedder answers again
+        except Exception as error:  # the document is stored; its meaning follows when there is an embedder, and room
             self.embed_in_background()
             return (Degraded("dense", str(error) or type(error).__name__),)
         return ()
 
-    def embed_with(self, workers: int, progress: Progress | None = None) -> None:
-        """Work the backlog off with several processes; another that is at it already is left to it."""
+    def embed_with(self, workers: int | str, progress: Progress | None = None) -> None:
+        """Work the backlog off with several processes or a Ray cluster; another that is at it already is left to it."""
         model = self._shelf.state().model
         embedder = self.embedder_of(model)
         if model is None or embedder is None or model.spec.startswith("vectors:"):
@@ -115,7 +113,7 @@ class Models:
         try:
             with self._shelf.embedding() as mine:
                 if mine and self._shelf.unembedded(model.mid):
-                    with Workers(embedder, workers) as pool:
+                    with crew(embedder, workers) as pool:
                         embed(self._shelf, pool, model, progress)
         except BrokenExecutor as error:
             told = "could not be loaded there; --workers needs a model that can be loaded by its name"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from trivet.fusion.relevance import probability, standings
 from trivet.inquiry import Answers
@@ -12,6 +14,7 @@ from trivet.neighbours import context_of
 from trivet.passages import cut
 from trivet.profile import Profile
 from trivet.rerank import Reranked, Reranker, Tools, build
+from trivet.rerank.reranker import Places, renumbered
 from trivet.stores.contract import Shelf, passage_of
 from trivet.types import Adjustment, Candidate, Degraded, Document, Hit, Key, Passage, Query, Ranking
 
@@ -47,7 +50,7 @@ class Pages:
         """
         pool, wanted, page = answers.pool, offset + profile.k, Page()
         if not profile.rerankers and not profile.min_relevance:
-            page.hits = _numbered(self.hits(pool[offset:wanted], answers), offset)
+            page.hits = renumbered(self.hits(pool[offset:wanted], answers), offset + 1)
             return page
         steps = [build(step.name, step.options) for step in profile.rerankers]
         steps = [step for step in steps if step.concerns(query)]
@@ -62,7 +65,7 @@ class Pages:
             size *= 4
         if not drops_only and len(hits) < wanted and isinstance(profile.pool, str):
             hits = self._prolonged(hits, pool[size:], answers, profile, query, steps, page)
-        page.hits = _numbered(hits[offset:wanted], offset)
+        page.hits = renumbered(hits[offset:wanted], offset + 1)
         return page
 
     def _prolonged(
@@ -98,7 +101,8 @@ class Pages:
 
     def lent(self, answers: Answers) -> Tools:
         """What the rerankers are lent for this question."""
-        return replace(self._tools, terms=self._shelf.analyzer.terms, order=answers.order)
+        places = partial(_places, self._shelf, answers.shown) if hasattr(self._shelf, "places") else None
+        return replace(self._tools, terms=self._shelf.analyzer.terms, order=answers.order, places=places)
 
     def hits(self, candidates: Sequence[Candidate], answers: Answers) -> list[Hit]:
         """The one text fetch, for the survivors."""
@@ -112,26 +116,28 @@ class Pages:
         standing = standings(answers.rankings, answers.weights)
         hits: list[Hit] = []
         for candidate in candidates:
-            document = documents.get(int(candidate.key))
+            key = candidate.key
+            document = documents.get(int(key))
             if document is None:  # deleted since it was ranked
                 continue
-            answers.order[document.id] = int(candidate.key)
-            pid = pids.get(candidate.key)
-            span = begins.get(int(candidate.key)) if pid is None else spans.get(pid)
-            passage = passage_of(document, span)
+            answers.order[document.id] = int(key)
+            pid = pids.get(key)
+            span = begins.get(int(key)) if pid is None else spans.get(pid)
+            if pid is not None and span is not None:
+                answers.shown[document.id] = pid
             hits.append(
                 Hit(
                     len(hits) + 1,
                     document.id,
                     candidate.score,
-                    probability(standing(answers.found_as.get(candidate.key, candidate.key))),
+                    probability(standing(answers.found_as.get(key, key))),
                     document,
-                    passage,
+                    passage_of(document, span),
                     candidate.score,
                     candidate.contributions,
-                    stands_for=answers.stands_for.get(candidate.key, ()),
-                    resolved_by=resolved.get(int(candidate.key), ()),
-                    path=paths.get(candidate.key, ()),
+                    stands_for=answers.stands_for.get(key, ()),
+                    resolved_by=resolved.get(int(key), ()),
+                    path=paths.get(key, ()),
                 )
             )
         return hits
@@ -164,6 +170,13 @@ class Pages:
         }
 
 
+def _places(shelf: Any, shown: Mapping[str, int], ids: Sequence[str], terms: Collection[str]) -> dict[str, Places]:
+    """What a store that keeps such a thing knows of the hits' passages; not of one that was rewritten meanwhile."""
+    known = {shown[id]: id for id in ids if id in shown}
+    found: Mapping[int, Places] = shelf.places(list(known), terms)
+    return {known[pid]: places for pid, places in found.items()}
+
+
 def _once(steps: Iterable[str]) -> tuple[str, ...]:
     """A concept and the document it is the title of are one step."""
     listed = tuple(steps)
@@ -173,7 +186,3 @@ def _once(steps: Iterable[str]) -> tuple[str, ...]:
 def _moved(hit: Hit, score: float) -> Hit:
     note = Adjustment("page", hit.score, score, "behind what was reranked")
     return replace(hit, score=score, adjustments=(*hit.adjustments, note))
-
-
-def _numbered(hits: Iterable[Hit], offset: int) -> list[Hit]:
-    return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, start=offset + 1)]

@@ -115,8 +115,6 @@ class Profile:
             if name not in _CHECKS:
                 raise InputError(_unknown(name))
             if name in _MAPPINGS:
-                if not isinstance(value, Mapping):
-                    raise InputError(f"{name}: {value!r} is not a mapping such as {{'lexical': 1.0}}")
                 value = {**getattr(self, name), **merged.get(name, {}), **value}
                 if name == "gates":  # None takes one away
                     value = {leg: number for leg, number in value.items() if number is not None}
@@ -158,6 +156,8 @@ class Profile:
             plain = json.loads(text)
         except json.JSONDecodeError as error:
             raise InputError(f"profile: not JSON ({error})") from None
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list in a list in a list…
+            raise InputError(f"profile: cannot be read ({error})") from None
         if not isinstance(plain, dict):
             raise InputError(f"profile: expected a JSON object, got {type(plain).__name__}")
         return cls.from_dict(plain)
@@ -168,6 +168,8 @@ class Profile:
             plain = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"profile: not TOML ({error})") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"profile: cannot be read ({error})") from None
         return cls.from_dict(plain)
 
 
@@ -298,6 +300,8 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
     """
     plain: dict[str, Any] = {}
     for name, value in changes.items():
+        if not isinstance(name, str):
+            raise InputError(f"settings: {name!r} is not the name of one; names are text")
         leg, _, what = name.partition("_")
         if name == "alpha":
             alpha = _number("alpha", value, 0.0, 1.0)
@@ -305,7 +309,9 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
             plain["weights"] = {**alone, **plain.get("weights", {}), **alpha_weights(alpha)}
         elif leg in LEGS and f"{what}s" in _MAPPINGS:
             plain[f"{what}s"] = {**plain.get(f"{what}s", {}), leg: value}
-        elif name in _MAPPINGS and isinstance(value, Mapping):
+        elif name in _MAPPINGS:
+            if not isinstance(value, Mapping):
+                raise InputError(f"{name}: {value!r} is not a mapping such as {{'lexical': 1.0}}")
             plain[name] = {**plain.get(name, {}), **value}
         else:
             plain[name] = value

@@ -6,7 +6,8 @@ This file alone knows it: scope → legs → fusion → links → fetch → rera
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from trivet.types import Vector
 
 MAX_WORDINGS = 16  # each is asked of every leg
+PROFILES_KEPT = 64  # made of others by changes for one request
 TRIES = 5  # a collection re-embedded this often within one search is not waited for
 
 
@@ -52,6 +54,9 @@ class Search:
     def __init__(self, shelf: Shelf, models: Models, legs: Legs, tools: Tools) -> None:
         self._shelf, self._models, self._threads, self._pages = shelf, models, legs, Pages(shelf, tools)
         self._parsed: tuple[str, Profile] | None = None
+        self._changed: dict[tuple[str, str, str], Profile] = {}
+        self._told: tuple[Profile, str] | None = None
+        self._asking: Callable[[], AbstractContextManager[None]] = getattr(shelf, "asking", nullcontext)
 
     def settings(self, stored: str) -> Profile:
         """The stored settings as a profile; parsed again only when they have changed."""
@@ -71,6 +76,21 @@ class Search:
         at: datetime | str | float | None,
         overrides: Mapping[str, Any],
         as_of: datetime | str | float | None = None,
+    ) -> Results:
+        with self._asking():
+            return self._run(query, where, profile, exclude, vector, offset, at, overrides, as_of)
+
+    def _run(
+        self,
+        query: str,
+        where: Any,
+        profile: str | Profile | None,
+        exclude: str | Iterable[str],
+        vector: Any,
+        offset: int,
+        at: Any,
+        overrides: Mapping[str, Any],
+        as_of: Any,
     ) -> Results:
         started = time.perf_counter()
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
@@ -95,7 +115,14 @@ class Search:
         degraded = (*asked.degraded, *answers.degraded, *page.degraded)
         if chosen.neighbours:
             page.hits = [replace(hit, context=self._pages.around(hit, chosen.neighbours)) for hit in page.hits]
-        return Results(query, tuple(page.hits), str(chosen), trace, degraded, len(answers.pool))
+        return Results(query, tuple(page.hits), self._identity(chosen), trace, degraded, len(answers.pool))
+
+    def _identity(self, profile: Profile) -> str:
+        """Told in every answer, and mostly the last one's."""
+        kept = self._told
+        if kept is None or kept[0] is not profile:
+            kept = self._told = (profile, str(profile))
+        return kept[1]
 
     def _consult(
         self,
@@ -137,6 +164,8 @@ class Search:
         return tuple(self._consult(query, where, profile, exclude, None, None, {})[2].rankings)
 
     def _profile(self, state: State, profile: str | Profile | None, overrides: Mapping[str, Any]) -> Profile:
+        """The profile to answer by. One made of a stored or shipped one by plain changes is checked once, not at every
+        search: callers ask the same way again and again."""
         if profile is None:
             chosen = self.settings(state.settings)
         elif isinstance(profile, str):
@@ -145,7 +174,17 @@ class Search:
             chosen = profile
         else:
             raise InputError(f"profile: {profile!r} is not a name or a Profile; known: {', '.join(PROFILES)}")
-        return chosen.with_changes(overrides) if overrides else chosen
+        if not overrides:
+            return chosen
+        if isinstance(profile, Profile) or not _is_plain(overrides):
+            return chosen.with_changes(overrides)
+        asked = (profile or "", "" if profile else state.settings, repr(overrides))
+        made = self._changed.get(asked)
+        if made is None:
+            if len(self._changed) >= PROFILES_KEPT:
+                self._changed.clear()
+            made = self._changed[asked] = chosen.with_changes(overrides)
+        return made
 
     def _ask(
         self,
@@ -314,6 +353,16 @@ def _valid(where: Filter | None, as_of: Any) -> Filter | None:
     return valid if where is None else And((where, valid))
 
 
+def _is_plain(value: Any) -> bool:
+    """Does its text say all of it? Numbers, texts, and lists and mappings of them."""
+    if type(value) is dict:
+        return all(_is_plain(part) for item in value.items() for part in item)
+    return all(map(_is_plain, value)) if type(value) in (list, tuple) else type(value) in _PLAIN
+
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
 def _told(profile: Profile, weights: Mapping[str, float]) -> str:
     """The fusion's name, and the weights where the question chose them."""
     if profile.weighing == "fixed":
@@ -343,4 +392,6 @@ def _wordings(given: Any) -> tuple[str, ...]:
 
 
 def _ids(given: str | Iterable[str]) -> tuple[str, ...]:
+    if not isinstance(given, Iterable):
+        raise InputError(f"exclude: {given!r} is not an id or a list of ids")
     return (given,) if isinstance(given, str) else tuple(given)

@@ -432,3 +432,12 @@ class Report:
     @property
     def ok(self) -> bool:
         return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A backup: where it is, how large, and what is in it."""
+
+    path: str
+    bytes: int
+    collections: tuple[str, ...]

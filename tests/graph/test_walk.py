@@ -171,3 +171,30 @@ def test_a_walk_is_what_dictionaries_say(
         assert passed[0] in seeds and passed[-1] == item.did and set(passed) <= seen
         assert len(passed) == len(item.path[::2])
         assert sum(seeds.values()) >= item.score - 1e-9
+
+
+@given(
+    st.dictionaries(
+        st.integers(1, 30),
+        st.dictionaries(st.integers(1, 12), st.sampled_from([0, 1, TITLE, TITLE | 1]), max_size=5),
+        min_size=2,
+        max_size=20,
+    ),
+    st.integers(0, 30),
+)
+def test_in_one_block_or_in_two_a_walk_is_the_same(named: dict[int, dict[int, int]], cut: int) -> None:
+    entries = [Entry(did, did * 10, found) for did, found in sorted(named.items())]
+    one = Graph([Block.of(entries)], "c{}".format)
+    two = Graph(
+        [Block.of([entry for entry in entries if (entry.did < cut) is first]) for first in (True, False)], "c{}".format
+    )
+    seeds = {entry.did: 1.0 / at for at, entry in enumerate(entries[:4], start=2)}
+    ties = [Tie(entries[0].did, entries[-1].did, 0.7, "next")]
+
+    def tied(dids: Sequence[int]) -> list[Tie]:
+        return [tie for tie in ties if tie.source in dids]
+
+    for visible in (None, lambda dids: dids % 3 > 0):
+        apart, whole = walk(two, tied, seeds, visible, 50), walk(one, tied, seeds, visible, 50)
+        assert [(item.did, item.pid) for item in apart] == [(item.did, item.pid) for item in whole]
+        assert [item.score for item in apart] == pytest.approx([item.score for item in whole], abs=1e-12)

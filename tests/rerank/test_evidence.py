@@ -184,6 +184,6 @@ def test_every_number_is_of_the_order_of_one(
     found = evidence(hits, asked, terms(asked), terms, order)
     assert len(found) == len(hits)
     for item in found:
-        assert all(-1.0 <= value <= 1.0 + 1e-9 for value in item.values())
+        assert all(-1.0 <= value <= 1.0 + 1e-9 for value in item)
         assert min(item.words, item.neighbour, item.session, item.dated, item.assistant) >= 0.0
         assert item.addressed <= item.assistant

@@ -111,6 +111,23 @@ def test_an_interrupted_import_goes_on(cli, clean_place: Path, monkeypatch: pyte
     assert cli("import", "many").out.startswith("4 added · 0 updated · 6 unchanged")
 
 
+def test_a_link_out_of_the_folder_is_not_followed(cli, clean_place: Path) -> None:
+    """A folder from elsewhere may hold a link to a key of the one who imports it."""
+    folder = clean_place / "cloned"
+    (folder / "sub").mkdir(parents=True)
+    (clean_place / "private.txt").write_text("the key of the house")
+    (folder / "kept.txt").write_text("of the folder")
+    (folder / "notes.txt").symlink_to(clean_place / "private.txt")
+    (folder / "sub" / "up.txt").symlink_to("../../private.txt")
+    (folder / "sub" / "same.txt").symlink_to("../kept.txt")
+    told = cli("import", folder, "--json").json
+    assert (told["added"], {item["path"]: item["reason"] for item in told["skipped"]}) == (
+        2,
+        dict.fromkeys(("notes.txt", "sub/up.txt"), "a link out of the folder"),
+    )
+    assert "key of the house" not in cli("export", "-").out
+
+
 def test_huge_files_are_left_out(cli, clean_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_BYTES", 1_000_000)
     write(clean_place / "docs", {"big.log": "a" * 1_500_000, "small.log": "b"})

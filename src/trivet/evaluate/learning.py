@@ -62,7 +62,7 @@ def _example(lab: Lab, start: Profile, topic: Topic, judged: Mapping[str, int]) 
         return Example(np.zeros((0, 1 + len(FEATURES))), np.zeros(0), ideal)
     unit, gate = deviation(hits) or 1.0, wording_share(hits)
     factors = np.array([gate if name in WORDING else 1.0 for name in FEATURES])
-    evidence = np.array([item.values() for item in gather(hits, query, tools)]) * factors
+    evidence = np.array(gather(hits, query, tools), dtype=np.float64) * factors
     fused = np.array([[hit.score / unit] for hit in hits])
     grades = np.array([max(0, judged.get(hit.id, 0)) for hit in hits], dtype=float)
     return Example(np.concatenate([fused, evidence], axis=1), grades, ideal)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
+from trivet.fusion.strengths import strengths
 from trivet.types import Key, Ranking
 
 TENTH = 9  # the tenth hit: where a list has stopped being about the answer
@@ -41,25 +42,25 @@ def standings(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Call
     heard = [ranking for ranking in weighty if ranking.leg not in SEEDED]
     ways: dict[Key, float] = {}
     for ranking in (ranking for ranking in weighty if ranking.leg in SEEDED):
-        for key, score in zip(ranking.keys, ranking.scores, strict=True):
-            ways[key] = max(ways.get(key, 0.0), ranking.strength(score))
+        for key, value in zip(ranking.keys, strengths(ranking), strict=True):
+            ways[key] = max(ways.get(key, 0.0), value)
     total = sum(weights[ranking.leg] for ranking in heard) or 1.0
-    strengths: dict[Key, float] = {}
+    matches: dict[Key, float] = {}
     heights: dict[Key, float] = {}
     for ranking in heard:
         share = weights[ranking.leg] / total
-        values = [ranking.strength(score) for score in ranking.scores]
+        values = strengths(ranking)
         tenth = values[TENTH] if len(values) > TENTH else 0.0
         width = max(LEAST, values[0] - tenth)
         for key, value in zip(ranking.keys, values, strict=True):
-            strengths[key] = strengths.get(key, 0.0) + share * value
+            matches[key] = matches.get(key, 0.0) + share * value
             heights[key] = heights.get(key, 0.0) + share * max(0.0, value - tenth) / width
     first, second = [*sorted(heights.values(), reverse=True), 0.0, 0.0][:2]
 
     def of(key: Key) -> Standing:
         height = heights.get(key, 0.0)
         ahead = height - (second if height >= first else first)
-        return Standing(strengths.get(key, 0.0), height, ahead, ways.get(key, 0.0))
+        return Standing(matches.get(key, 0.0), height, ahead, ways.get(key, 0.0))
 
     return of
 

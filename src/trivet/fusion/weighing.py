@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, fsum, log, sqrt
 
+from trivet.fusion.strengths import strengths
 from trivet.types import Ranking
 
 WORDS, MEANING, WAYS = "lexical", "dense", "graph"
@@ -85,10 +86,10 @@ def features(text: str, words: Ranking, meaning: Ranking) -> tuple[float, ...]:
 
 def _curve(ranking: Ranking) -> tuple[float, float, float]:
     """The best hit, the tenth, and how far the hits lie apart."""
-    strengths = [ranking.strength(score) for score in ranking.scores]
-    mean = fsum(strengths) / len(strengths)
-    spread = sqrt(fsum((value - mean) ** 2 for value in strengths) / len(strengths))
-    return strengths[0], strengths[TENTH] if len(strengths) > TENTH else 0.0, spread
+    values = strengths(ranking)
+    mean = fsum(values) / len(values)
+    spread = sqrt(fsum([(value - mean) ** 2 for value in values]) / len(values))
+    return values[0], values[TENTH] if len(values) > TENTH else 0.0, spread
 
 
 #: Profile.weighing → how.

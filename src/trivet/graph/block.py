@@ -7,7 +7,7 @@ made apart agree on them without a dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ Marks = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
 
 TITLE = 0x80  # a mark's highest bit: it is what the document is about
+PORTION = 65_536  # names looked up at once
 LAST = 0x7F  # the rest: which of its passages names the concept first; later ones count as this
 
 
@@ -43,7 +44,7 @@ class Names:
         if at >= len(self.ends):
             return ""
         start = int(self.ends[at - 1]) if at else 0
-        return bytes(self.text[start : int(self.ends[at])]).decode("utf-8", "replace")
+        return self.text[start : int(self.ends[at])].tobytes().decode("utf-8", "replace")
 
     @classmethod
     def of(cls, written: Iterable[str]) -> Names:
@@ -133,6 +134,7 @@ class Graph:
 
     def __init__(self, blocks: Sequence[Block], written: Callable[[int], str] = lambda value: "") -> None:
         self._blocks = [block for block in blocks if len(block)]
+        self._only = self._blocks[0] if len(self._blocks) == 1 else None
         self._written = written
         self.documents = int(sum(np.count_nonzero(block.alive) for block in self._blocks))
 
@@ -162,16 +164,32 @@ class Graph:
 
     def naming(self, hashes: Hashes) -> Naming:
         """Every document that names one of these concepts."""
-        found = []
-        for block in self._blocks:
-            here, places = block.places(hashes)
-            edges, counts = ranges(block.back_starts, places)
-            rows, marks = block.back_rows[edges], block.back_marks[edges]
-            alive = block.alive[rows]
-            rows, marks = rows[alive], marks[alive]
-            pids = block.pids[rows] + (marks & LAST)
-            found.append((np.repeat(here, counts)[alive], block.dids[rows], pids, marks, block.titled[rows]))
-        return Naming(*_joined(found, (np.int64, np.int64, np.int64, np.uint8, np.bool_)))
+        return _naming([(block, *block.places(hashes)) for block in self._blocks])
+
+    # --- the same by keys: within one block a concept is known by its place, and nothing has to be looked up ----------
+
+    def keys_by(self, dids: Ints) -> tuple[Ints, Any, Marks]:
+        """``named_by`` with a key for each concept; keys are in the order of the hashes."""
+        if (block := self._only) is None:
+            return self.named_by(dids)
+        here, rows = block.rows(dids)
+        edges, counts = ranges(block.starts, rows)
+        return np.repeat(here, counts), block.concepts[edges], block.marks[edges]
+
+    def frequency_of(self, keys: Any) -> Ints:
+        if (block := self._only) is None:
+            return self.frequency(keys)
+        total: Ints = block.back_starts[keys + 1] - block.back_starts[keys]
+        return total
+
+    def naming_of(self, keys: Any) -> Naming:
+        if (block := self._only) is None:
+            return self.naming(keys)
+        return _naming([(block, np.arange(len(keys)), keys)])
+
+    def hashes_of(self, keys: Any) -> Hashes:
+        found: Hashes = keys if self._only is None else self._only.hashes[keys]
+        return found
 
     def first_passages(self, dids: Ints) -> Ints:
         """The first passage of each document, 0 for one that is not here."""
@@ -183,13 +201,24 @@ class Graph:
 
     def written(self, concept: int) -> str:
         """The concept as somebody wrote it."""
-        if name := self._written(concept):
-            return name
+        return self.written_all(np.array([concept], dtype=np.uint64))[concept]
+
+    def written_all(self, concepts: Hashes) -> dict[int, str]:
+        """Each concept as somebody wrote it."""
+        found = {concept: self._written(concept) for concept in concepts.tolist()}
         for block in self._blocks:
-            here, places = block.places(np.array([concept], dtype=np.uint64))
-            if len(here) and (name := block.names[int(places[0])]):
-                return name
-        return "…"
+            missing = np.array([concept for concept, name in found.items() if not name], dtype=np.uint64)
+            if not len(missing):
+                break
+            here, places = block.places(missing)
+            named = zip(missing[here].tolist(), places.tolist(), strict=True)
+            found.update((concept, block.names[place]) for concept, place in named)
+        return {concept: name or "…" for concept, name in found.items()}
+
+
+def named(block: Block, written: Mapping[int, str]) -> Block:
+    """The block with these names."""
+    return replace(block, names=Names.of(written.get(value, "") for value in block.hashes.tolist()))
 
 
 def merged(blocks: Sequence[Block], written: Callable[[int], str]) -> Block:
@@ -200,9 +229,15 @@ def merged(blocks: Sequence[Block], written: Callable[[int], str]) -> Block:
     order = np.argsort(source, kind="stable")
     counts = np.bincount(source, minlength=len(dids)).astype(np.int64)
     made = _assembled(dids, graph.first_passages(dids), counts, hashes[order], marks[order])
-    shared = np.diff(made.back_starts) > 1
-    names = (graph.written(int(value)) if more else "" for value, more in zip(made.hashes, shared, strict=True))
-    return replace(made, names=Names.of(names))
+    return replace(made, names=Names.of(_names(graph, made.hashes, np.diff(made.back_starts) > 1)))
+
+
+def _names(graph: Graph, hashes: Hashes, shared: Bools) -> Iterator[str]:
+    """The names of the shared ones, some thousands looked up at a time."""
+    for start in range(0, len(hashes), PORTION):
+        some, wanted = hashes[start : start + PORTION], shared[start : start + PORTION]
+        known = graph.written_all(some[wanted])
+        yield from (known[value] if more else "" for value, more in zip(some.tolist(), wanted.tolist(), strict=True))
 
 
 def ranges(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
@@ -237,6 +272,20 @@ def _titled(starts: Ints, marks: Marks) -> Bools:
     """Which documents have an edge that says what they are about?"""
     seen = np.concatenate([[0], np.cumsum((marks & TITLE) > 0)])
     return seen[starts[1:]] > seen[starts[:-1]]
+
+
+def _naming(places: Sequence[tuple[Block, Ints, Ints]]) -> Naming:
+    """In each block: which of the concepts asked for are there, and at which place."""
+    found = []
+    for block, here, at in places:
+        edges, counts = ranges(block.back_starts, at)
+        rows, marks, source = block.back_rows[edges], block.back_marks[edges], np.repeat(here, counts)
+        alive = block.alive[rows]
+        if not alive.all():
+            rows, marks, source = rows[alive], marks[alive], source[alive]
+        pids = block.pids[rows] + (marks & LAST)
+        found.append((source, block.dids[rows], pids, marks, block.titled[rows]))
+    return Naming(*_joined(found, (np.int64, np.int64, np.int64, np.uint8, np.bool_)))
 
 
 def _joined(found: Sequence[tuple[Any, ...]], kinds: Sequence[Any]) -> tuple[Any, ...]:

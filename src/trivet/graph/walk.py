@@ -109,12 +109,12 @@ def _out(
 ) -> _Flow:
     tied = _tied(ties, dids[_largest(mass, dids, TIED)].tolist(), visible)
     pairs = _pairs(graph, dids, visible)
-    both = np.isin(dids, tied.source)
-    named = np.zeros(len(dids), dtype=np.bool_)
+    at = np.searchsorted(dids, tied.source)
+    both, named = np.zeros((2, len(dids)), dtype=np.bool_)
+    both[at] = True
     named[pairs.source] = True
     by_tie = mass * np.where(named, TIES, 1.0)
     by_name = mass * np.where(both, 1.0 - TIES, 1.0)
-    at = np.searchsorted(dids, tied.source)
     first = len(labels)
     labels.extend(tied.labels)
     return _Flow(
@@ -144,7 +144,7 @@ def _tied(ties: Callable[[Sequence[int]], Sequence[Tie]], dids: Sequence[int], v
     return _Tied(
         source,
         np.array([tie.target for tie in found], dtype=np.int64),
-        weight / np.maximum(_total(source, weight), 1.0),  # faint ties, be they alone, carry little
+        weight / np.maximum(_sums(source, weight), 1.0),  # faint ties, be they alone, carry little
         [tie.label for tie in found],
     )
 
@@ -159,24 +159,24 @@ class _Pairs(NamedTuple):
 
 def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     """Every document these lead to through a concept."""
-    source, hashes, marks = graph.named_by(dids)
-    unique, place = np.unique(hashes, return_inverse=True)
-    frequency = graph.frequency(unique)
+    source, keys, marks = graph.keys_by(dids)
+    unique, place = np.unique(keys, return_inverse=True)
+    frequency = graph.frequency_of(unique)
     useful = (frequency > 1) & (frequency <= HUB)
     kept = _rarest(source, place, frequency[place], useful[place])
     source, marks = source[kept], marks[kept]
     followed, place = np.unique(place[kept], return_inverse=True)
     unique, frequency = unique[followed], frequency[followed]
-    naming = graph.naming(unique)
+    naming = graph.naming_of(unique)
     if visible is not None:
         naming = naming.only(visible(naming.did))
     order = np.argsort(naming.source, kind="stable")
     counts = np.bincount(naming.source, minlength=len(unique))
+    many = counts[place]
     ends = np.cumsum(counts)
-    edges = np.repeat(np.arange(len(place)), counts[place])
-    begin = np.repeat((ends - counts)[place], counts[place])
-    within = np.arange(len(edges)) - np.repeat(np.cumsum(counts[place]) - counts[place], counts[place])
-    other = order[begin + within]
+    edges = np.repeat(np.arange(len(place)), many)
+    # the edges of a concept stand side by side: from its first one on
+    other = order[np.repeat((ends - counts)[place] - (np.cumsum(many) - many), many) + np.arange(len(edges))]
     about = ((marks[edges] & TITLE) | (naming.mark[other] & TITLE)) > 0
     both = graph.titled(dids)[source[edges]] & naming.titled[other]
     trust = np.where(about, ABOUT, np.where(both, SHARED, 0.0))
@@ -190,8 +190,8 @@ def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     # and no more of it goes out than the best of them is trusted with
     trusted = np.zeros(len(dids))
     np.maximum.at(trusted, source, best)
-    share = (say * trusted[source] / _total(source, say))[edges] * trust / _total(edges, trust)
-    return _Pairs(source[edges], naming.did[other], naming.pid[other], unique[place[edges]], share)
+    share = (say * trusted[source] / _total(source, say, len(dids)))[edges] * trust / _total(edges, trust, len(place))
+    return _Pairs(source[edges], naming.did[other], naming.pid[other], graph.hashes_of(unique)[place[edges]], share)
 
 
 def _rarest(source: Ints, place: Ints, frequency: Ints, useful: Bools) -> Ints:
@@ -203,11 +203,20 @@ def _rarest(source: Ints, place: Ints, frequency: Ints, useful: Bools) -> Ints:
 
 
 def _arrived(flow: _Flow) -> _Step:
-    dids, place = np.unique(flow.target, return_inverse=True)
-    order = np.lexsort((flow.source, -flow.mass, place))
-    best = order[np.searchsorted(place[order], np.arange(len(dids)))]
-    mass: Floats = np.bincount(place, weights=flow.mass, minlength=len(dids)).astype(np.float64)
-    return _Step(dids, mass, best, flow)
+    order = np.argsort(flow.target, kind="stable")
+    targets = flow.target[order]
+    first = np.flatnonzero(np.concatenate([[True], targets[1:] != targets[:-1]]))
+    counts = np.diff(np.append(first, len(targets)))
+    groups = np.repeat(np.arange(len(first)), counts)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = groups
+    # the best way to each: the most mass, then the oldest source
+    largest = np.maximum.reduceat(flow.mass[order], first)
+    likely = order[flow.mass[order] == largest[groups]]
+    likely = likely[np.lexsort((flow.source[likely], place[likely]))]
+    best = likely[np.searchsorted(place[likely], np.arange(len(first)))]
+    mass: Floats = np.bincount(place, weights=flow.mass, minlength=len(first)).astype(np.float64)
+    return _Step(targets[first], mass, best, flow)
 
 
 def _reached(graph: Graph, steps: list[_Step], depth: int, labels: Sequence[str]) -> list[Reached]:
@@ -219,39 +228,54 @@ def _reached(graph: Graph, steps: list[_Step], depth: int, labels: Sequence[str]
         parts[hop, np.searchsorted(dids, step.dids)] = step.mass * DECAY**hop
     total = parts.sum(0)
     top = _largest(total, dids, depth)
-    hops = parts.argmax(0)
-    found = []
-    for at in top.tolist():
-        did, hop = int(dids[at]), int(hops[at])
-        edge = _edge(steps[hop], did)
-        path = _path(graph, steps, hop, did, labels)
-        found.append(Reached(float(total[at]), did, int(steps[hop].flow.pid[edge]), path))
-    return found
+    found: dict[int, Reached] = {}
+    for hop in range(len(steps)):
+        at = top[parts[:, top].argmax(0) == hop]
+        pids, paths = _paths(graph, steps[: hop + 1], dids[at], labels)
+        ends = zip(total[at].tolist(), dids[at].tolist(), pids, paths, strict=True)
+        found.update((did, Reached(score, did, pid, path)) for score, did, pid, path in ends)
+    return [found[did] for did in dids[top].tolist()]
 
 
-def _path(graph: Graph, steps: list[_Step], hop: int, did: int, labels: Sequence[str]) -> tuple[int | str, ...]:
-    path: list[int | str] = [did]
-    for step in reversed(steps[: hop + 1]):
-        edge = _edge(step, did)
-        concept = int(step.flow.concept[edge])
-        did = int(step.flow.source[edge])
-        path += [graph.written(concept) if concept else labels[int(step.flow.tie[edge])], did]
-    return tuple(reversed(path))
+def _paths(
+    graph: Graph, steps: Sequence[_Step], dids: Ints, labels: Sequence[str]
+) -> tuple[list[int], list[tuple[int | str, ...]]]:
+    """For each of these documents, reached with the last step: the passage, and the way back to where it began."""
+    edges = _edges(steps[-1], dids)
+    pids: list[int] = steps[-1].flow.pid[edges].tolist()
+    ways: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
+    for step in reversed(steps):
+        edges = _edges(step, dids)
+        concepts, ties = step.flow.concept[edges], step.flow.tie[edges].tolist()
+        names = graph.written_all(concepts[concepts > 0])
+        dids = step.flow.source[edges]
+        by = [names[concept] if concept else labels[tie] for concept, tie in zip(concepts.tolist(), ties, strict=True)]
+        ways.append([[did, name] for did, name in zip(dids.tolist(), by, strict=True)])
+    return pids, [tuple(part for piece in path for part in piece) for path in zip(*reversed(ways), strict=True)]
 
 
-def _edge(step: _Step, did: int) -> int:
-    return int(step.best[np.searchsorted(step.dids, did)])
+def _edges(step: _Step, dids: Ints) -> Ints:
+    """The best way to each."""
+    return step.best[np.searchsorted(step.dids, dids)]
 
 
 def _largest(mass: Floats, dids: Ints, count: int) -> Ints:
     """Places of the largest, best first; of equal ones the oldest document."""
-    return np.lexsort((dids, -mass))[:count]
+    if len(mass) <= count:
+        return np.lexsort((dids, -mass))
+    likely = np.flatnonzero(mass >= np.partition(mass, len(mass) - count)[len(mass) - count])
+    return likely[np.lexsort((dids[likely], -mass[likely]))][:count]
 
 
-def _total(groups: Ints, values: Floats) -> Any:
-    """For each value: the sum of its group; 1 where that is nothing."""
-    if not len(groups):
+def _total(groups: Ints, values: Floats, count: int) -> Any:
+    """For each value: the sum of its group, of which there are ``count``; 1 where that is nothing."""
+    total = np.bincount(groups, weights=values, minlength=count)
+    return np.where(total > 0.0, total, 1.0)[groups]
+
+
+def _sums(keys: Ints, values: Floats) -> Any:
+    """The same, for groups that have any number for a name."""
+    if not len(keys):
         return np.ones(0)
-    _, place = np.unique(groups, return_inverse=True)
-    total = np.bincount(place, weights=values)[place]
-    return np.where(total > 0.0, total, 1.0)
+    names, groups = np.unique(keys, return_inverse=True)
+    return _total(groups, values, len(names))

@@ -14,6 +14,8 @@ from trivet.rerank.folding import fold
 from trivet.rerank.reranker import Reranker, option, renumbered
 from trivet.types import Document, Hit, Query
 
+LOOKED_AT, SURE = 96, 32  # characters of a text, and of its folded beginning, by which most are told apart
+
 
 @dataclass(frozen=True)
 class Dedup(Reranker):
@@ -22,16 +24,31 @@ class Dedup(Reranker):
     limit: int = option(0, "hits kept at most; 0 or less: no cap")
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
+        alone: dict[str, Document | None] = {}  # by its beginning; only what begins alike is folded whole
         seen: set[tuple[str, str]] = set()
         kept: list[Hit] = []
         for hit in hits:
             if 0 < self.limit <= len(kept):
                 break
-            content = _content(hit.document)
-            if content not in seen:
+            begins = _beginning(hit.document.text)
+            if begins in alone:
+                if (first := alone[begins]) is not None:
+                    seen.add(_content(first))
+                    alone[begins] = None
+                content = _content(hit.document)
+                if content in seen:
+                    continue
                 seen.add(content)
-                kept.append(hit)
+            else:
+                alone[begins] = hit.document
+            kept.append(hit)
         return renumbered(kept)
+
+
+def _beginning(text: str) -> str:
+    """The first letters of the folded text. In ASCII a beginning folds to the beginning."""
+    begun = fold(text[:LOOKED_AT]) if text.isascii() else ""
+    return (begun if len(begun) >= SURE else fold(text))[:SURE]
 
 
 def _content(document: Document) -> tuple[str, str]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, pairwise
 from math import log
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from trivet.rerank.reranker import Places
 from trivet.types import Hit
 
 NEAR = 2  # places between two words of the question that stand together
@@ -28,6 +27,7 @@ OTHERS = 3  # of a session's other hits, those that speak for it
 SESSION_KEYS = ("session", "session_id", "thread", "thread_id", "conversation", "conversation_id")
 AROUND_KEYS = ("scope", "project", "project_id", "user", "user_id")
 SPEAKER_KEYS = ("role", "speaker")
+_SESSION = frozenset(SESSION_KEYS)
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 _ASKS_WHEN = re.compile(
@@ -44,8 +44,7 @@ _ADDRESSES = re.compile(r"\b(you|your|yours|dein\w*|vous|votre|usted|tú)\b|[你
 _WORD = re.compile(r"\w[\w'-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """One hit's, each about 0 to 1; what does not apply is 0."""
 
     words: float = 0.0  # how much of the question it holds, rare words counting more; of the best hit's
@@ -58,12 +57,6 @@ class Evidence:
     addressed: float = 0.0  # and the question asks what was said to "you"
     connected: float = 0.0  # a way leads to it: it need not hold the question's words; of the clearest way's
 
-    def values(self) -> tuple[float, ...]:
-        return _VALUES(self)  # not astuple: it copies deeply, at 60 hits a question
-
-
-_VALUES: Callable[[Evidence], tuple[float, ...]] = attrgetter(*(item.name for item in fields(Evidence)))
-
 
 def evidence(
     hits: Sequence[Hit],
@@ -71,66 +64,65 @@ def evidence(
     content: Sequence[str],
     terms: Callable[[str], Sequence[str]],
     order: Mapping[str, int],
+    places: Callable[[Sequence[str], Collection[str]], Mapping[str, Places]] | None = None,
 ) -> list[Evidence]:
     """``content`` are the question's terms, ``terms`` reads a passage as the index does, ``order`` tells in which order
-    documents were added."""
+    documents were added; ``places``, where it is lent, says what ``terms`` would find without reading."""
     if not hits:
         return []
-    words, runs, names = _wording(hits, asked, content, terms)
+    words, runs, names = _wording(hits, asked, content, terms, places)
     neighbour, session = _company(hits, order)
     connected = _connected(hits)
     asks_when = _ASKS_WHEN.search(asked) is not None
     to_you = _ADDRESSES.search(asked) is not None
-    found = []
-    for at, hit in enumerate(hits):
-        spoken = float(_by_assistant(hit.document.meta))
-        dated = float(asks_when and _TIME.search(hit.passage.text) is not None)
-        found.append(
-            Evidence(
-                words[at],
-                runs[at],
-                names[at],
-                neighbour[at],
-                session[at],
-                dated,
-                spoken,
-                spoken * to_you,
-                connected[at],
-            )
-        )
-    return found
+    dated = [float(asks_when and _TIME.search(hit.passage.text) is not None) for hit in hits]
+    spoken = [float(_by_assistant(hit.document.meta)) for hit in hits]
+    addressed = spoken if to_you else [0.0] * len(hits)
+    columns = (words, runs, names, neighbour, session, dated, spoken, addressed, connected)
+    return [Evidence(*values) for values in zip(*columns, strict=True)]
 
 
 # --- its words ------------------------------------------------------------------------------------------------------
 
 
 def _wording(
-    hits: Sequence[Hit], question: str, content: Sequence[str], terms: Callable[[str], Sequence[str]]
+    hits: Sequence[Hit],
+    question: str,
+    content: Sequence[str],
+    terms: Callable[[str], Sequence[str]],
+    known: Callable[[Sequence[str], Collection[str]], Mapping[str, Places]] | None,
 ) -> tuple[list[float], list[float], list[float]]:
     wanted = dict.fromkeys(content)
     named = {term for word in _capitalised(question) for term in terms(word)}
+    sought = {*wanted, *named}
+    found = known([hit.id for hit in hits], sought) if known is not None and sought else {}
     pairs = list(pairwise(wanted))
-    held: list[set[str]] = []
+    held: list[list[str]] = []
     runs: list[float] = []
     names: list[float] = []
     for hit in hits:
-        places: dict[str, list[int]] = {}
-        known = set(terms(hit.document.title)) if hit.document.title else set()
-        read = terms(hit.passage.text)
-        for place, term in enumerate(read):
-            if term in wanted:
-                places.setdefault(term, []).append(place)
-        known.update(read)
-        held.append({term for term in wanted if term in known})
-        together = sum(_stand_together(places.get(one, ()), places.get(other, ())) for one, other in pairs)
+        title, places = found[hit.id] if hit.id in found else _places(hit, sought, terms)
+        held.append([term for term in wanted if term in places or term in title])
+        together = sum(
+            _stand_together(places[one], places[other]) for one, other in pairs if one in places and other in places
+        )
         runs.append(together / len(pairs) if pairs else 0.0)
-        names.append(len(named & known) / len(named) if named else 0.0)
-    frequency = Counter(term for terms_held in held for term in terms_held)
+        names.append(sum(term in places or term in title for term in named) / len(named) if named else 0.0)
+    frequency = Counter(chain.from_iterable(held))
     # how rare a word is among these hits: it is them that it has to tell apart
     rarity = {term: log(1.0 + (len(hits) - count + 0.5) / (count + 0.5)) for term, count in frequency.items()}
     covered = [sum(rarity[term] for term in terms_held) for terms_held in held]
     best = max(covered)
     return [value / best if best else 0.0 for value in covered], _above_head(runs), _above_head(names)
+
+
+def _places(hit: Hit, sought: Collection[str], terms: Callable[[str], Sequence[str]]) -> Places:
+    """Which of these terms the title has, and where each stands in the passage."""
+    places: dict[str, list[int]] = {}
+    for place, term in enumerate(terms(hit.passage.text)):
+        if term in sought:
+            places.setdefault(term, []).append(place)
+    return set(terms(hit.document.title)).intersection(sought) if hit.document.title else set(), places
 
 
 def _capitalised(question: str) -> list[str]:
@@ -176,17 +168,17 @@ def _company(hits: Sequence[Hit], order: Mapping[str, int]) -> tuple[list[float]
 
 
 def _connected(hits: Sequence[Hit]) -> list[float]:
-    ways = [max((item.raw for item in hit.contributions if item.leg == GRAPH), default=0.0) for hit in hits]
+    ways = [max([item.raw for item in hit.contributions if item.leg == GRAPH], default=0.0) for hit in hits]
     clearest = max(ways)
     return [way / clearest if clearest > 0 else 0.0 for way in ways]
 
 
 def session_of(meta: Mapping[str, Any]) -> tuple[Any, ...]:
     """What tells its conversation; empty where it is part of none."""
-    if not any(key in meta for key in SESSION_KEYS):
+    if _SESSION.isdisjoint(meta):
         return ()
     return tuple((key, str(meta[key])) for key in (*SESSION_KEYS, *AROUND_KEYS) if key in meta)
 
 
 def _by_assistant(meta: Mapping[str, Any]) -> bool:
-    return any(str(meta.get(key, "")).lower() in ASSISTANTS for key in SPEAKER_KEYS)
+    return any(str(meta[key]).lower() in ASSISTANTS for key in SPEAKER_KEYS if key in meta)

@@ -10,8 +10,8 @@ were not learnt from; ``tune`` learns them from one's own judgements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from trivet.rerank.reranker import Reranked, Reranker, Tools, best_first, option
 from trivet.types import Hit, Query
 
 WORDING = ("words", "runs", "names")
-FEATURES = tuple(item.name for item in fields(Evidence))
+FEATURES = Evidence._fields
 TOLD = 0.05  # a part of a score that is worth a word in the explanation
 _RANGE = {"low": -10.0, "high": 10.0}
 
@@ -47,23 +47,22 @@ class Learned(Reranker):
         if len(hits) < 2:
             return Reranked(list(hits))
         unit, gate = deviation(hits), wording_share(hits)
+        weights = [getattr(self, name) for name in FEATURES]
+        gates = [gate if name in WORDING else 1.0 for name in FEATURES]
         verdicts = []
         for hit, found in zip(hits, gather(hits, query, tools), strict=True):
-            parts = self._parts(found, gate)
-            verdicts.append((hit, hit.score + unit * fsum(parts.values()), _told(parts)))
+            parts = [weight * value * part for weight, value, part in zip(weights, found, gates, strict=True)]
+            verdicts.append((hit, hit.score + unit * fsum(parts), _told(parts)))
         return Reranked(best_first(self, verdicts))
 
-    def _parts(self, found: Evidence, gate: float) -> dict[str, float]:
-        return {
-            name: getattr(self, name) * value * (gate if name in WORDING else 1.0)
-            for name, value in zip(FEATURES, found.values(), strict=True)
-        }
 
-
-def _told(parts: Mapping[str, float]) -> str:
+def _told(parts: Sequence[float]) -> str:
     """What moved it, in deviations; where all is little, the most of it."""
-    largest = max(abs(part) for part in parts.values())
-    return ", ".join(f"{name} {part:+.2f}" for name, part in parts.items() if abs(part) >= min(TOLD, largest) > 0)
+    said = [(name, part) for name, part in zip(FEATURES, parts, strict=True) if part]
+    if not said:
+        return ""
+    least = min(TOLD, max(abs(part) for _, part in said))
+    return ", ".join([f"{name} {part:+.2f}" for name, part in said if abs(part) >= least])
 
 
 def gather(hits: Sequence[Hit], query: Query, tools: Tools) -> list[Evidence]:
@@ -72,7 +71,7 @@ def gather(hits: Sequence[Hit], query: Query, tools: Tools) -> list[Evidence]:
     # what is not wanted is not looked for
     asked = query.understood.text if query.understood is not None else query.text
     content = query.terms(asked) if query.terms is not None else read(asked)
-    return evidence(hits, asked, content, read, tools.order)
+    return evidence(hits, asked, content, read, tools.order, tools.places)
 
 
 def deviation(hits: Sequence[Hit]) -> float:

@@ -247,6 +247,13 @@ class KeyTable(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Copying(Protocol):
+    """A store that can copy itself, all of one moment, while it is used."""
+
+    def backup(self, target: Path, progress: Progress | None = None) -> int: ...
+
+
 class Store(Protocol):
     """Where collections are kept."""
 

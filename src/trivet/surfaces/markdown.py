@@ -208,7 +208,7 @@ for _tag, _form, _starts in (
 def _values(text: str) -> Any:
     try:
         _check(text)
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_Loader)  # a SafeLoader, made stricter  # nosec B506
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise FrontMatterError(str(error.problem or error.context), (mark.line if mark else 0) + 2) from None

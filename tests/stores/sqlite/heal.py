@@ -1,7 +1,7 @@
 """Damages one file of the projections after another and looks whether everything is still found.
 
-``heal.py FOLDER DAMAGE``: a process of its own, because a damaged memory-mapped file can end it; the last line printed
-names the case it was at.
+``heal.py FOLDER DAMAGE [FILE [ATTEMPTS]]``: a process of its own, because a damaged memory-mapped file can end it; the
+last line printed names the case it was at.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import trivet
-from trivet.stores.sqlite import meaning, words
+from trivet.stores.sqlite import graph, meaning, words
 
 COUNT = 16
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
@@ -38,23 +38,25 @@ def check(engine: trivet.Engine) -> None:
             assert hits and hits[0].id == f"d{number}", f"{leg} finds {[hit.id for hit in hits]} for d{number}"
             if leg == "dense":
                 assert abs(hits[0].contributions[0].raw - 1.0) < 1e-5, hits[0].contributions
+    results = engine.search("otter river", weights={"graph": 1})
+    assert not [item for item in results.degraded if item.part == "graph"], results.degraded
     report = engine.verify()
     assert report.ok, report
 
 
 def open_small(path: Path) -> trivet.Engine:
     """With limits so low that a few documents lie in the index on disk and in a snapshot."""
-    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 4, 8
+    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = 4, 8, 4
     return trivet.open(path, embedder="hashing:64")
 
 
-def build(path: Path) -> None:
+def build(path: Path, graph: bool = False) -> None:
     with open_small(path) as engine:
         for start in range(0, COUNT, 8):  # several commits: several segments
             engine.add([{"id": f"d{number}", "text": text_of(number)} for number in range(start, start + 8)])
             engine.wait()
             ask(engine, "otter", "trigram")
-            engine._shelf.tidy()
+            engine._shelf.tidy(graph=graph)
         check(engine)
 
 
@@ -95,16 +97,16 @@ DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
 }
 
 
-def main(folder: Path, damage: str, only: str = "") -> None:
+def main(folder: Path, damage: str, only: str = "", attempts: int = 0) -> None:
     whole = folder / "whole"
     if not whole.exists():
         whole.mkdir()
-        build(whole / "memory.db")
+        build(whole / "memory.db", graph=bool(attempts))  # the long form only: its dozen files double the cases
     held = [path for path in (whole / "memory.db.index").rglob("*") if path.is_file() and path.stat().st_size]
     files = sorted(path.relative_to(whole) for path in held)
     assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
     for name in files if damage in DAMAGES else ():
-        for attempt in range(4 if damage == "flipped" else 1):
+        for attempt in range(attempts or (4 if damage == "flipped" else 1)):
             if only in str(name):
                 print(f"{damage} {name} {attempt}", flush=True)
                 broken = folder / "broken"
@@ -131,4 +133,4 @@ def check_healed(path: Path, told_by_verify: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), *sys.argv[2:4], attempts=int(sys.argv[4]) if len(sys.argv) > 4 else 0)

@@ -74,8 +74,9 @@ class VectorList:
     def newest(self) -> tuple[int, int]:
         return self._last, len(self.removed)
 
-    def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+    def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         rows = [(number, *row) for number, row in sorted(self.rows.items()) if number > vid]
+        rows = rows if limit < 0 else rows[:limit]
         if not rows:
             return vid, [], [], b""
         data = b"".join(row[3].astype("<f4").tobytes() for row in rows)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from trivet.errors import StoreError
-from trivet.stores.sqlite import meaning
+from trivet.stores.sqlite import meaning, vectors
 from trivet.stores.sqlite.meaning import VectorIndex
 from trivet.stores.sqlite.scope import Scope
 
@@ -50,7 +50,7 @@ def opened(folder: Path, truth: VectorList, compact: bool = True) -> VectorIndex
 def small_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of vectors go the way of tens of thousands: a snapshot with codes, scanned and refined."""
     monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 100)
-    monkeypatch.setattr(meaning, "FEW_ROWS", 20)
+    monkeypatch.setattr(vectors, "FEW_ROWS", 20)
 
 
 def check_exact(index: VectorIndex, truth: VectorList, query: Floats, depth: int, scope: Scope | None = None) -> None:
@@ -205,9 +205,9 @@ class TestSnapshot:
         asked: list[int] = []
 
         class Told(VectorList):
-            def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
+            def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
                 asked.append(vid)
-                return super().vectors_after(vid)
+                return super().vectors_after(vid, limit)
 
         again = Told()
         again.rows, again.version, again._last = truth.rows, truth.version, truth._last

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -290,3 +292,40 @@ def test_after_any_sequence_of_writes_the_rows_agree(plan: list[tuple[str, Any]]
         assert not orphans(engine._shelf)
         assert {document.id: (document.text, document.meta) for document in engine.documents()} == held
         assert engine.stats().pending == 0
+
+
+def test_a_document_given_again_with_its_vector_is_unchanged() -> None:
+    with trivet.open(":memory:", embedder="vectors:3") as engine:
+        shelf = engine._shelf
+        assert isinstance(shelf, Shelf)
+        given = {"id": "a", "text": "tea", "vector": [0.1, 0.2, 0.3]}
+        engine.add(given)
+        passages = table(shelf, "SELECT pid FROM passages")
+        (data,) = table(shelf, "SELECT data FROM vectors")[0]
+        assert engine.add([given, {**given, "id": "b"}]).unchanged == 1
+        # what was exported: of length 1 already, and rounded
+        kept = list(memoryview(data).cast("f"))
+        assert engine.add({**given, "vector": [value * (1 + 1e-7) for value in kept]}).unchanged == 1
+        assert table(shelf, "SELECT pid FROM passages WHERE did = 1") == passages
+        assert engine.add({**given, "meta": {"seen": True}}).updated == 1
+        assert table(shelf, "SELECT pid FROM passages WHERE did = 1") == passages, "its vector did not move"
+        assert engine.add({**given, "vector": [0.3, 0.2, 0.1]}).updated == 1
+        assert engine.search("", vector=[0.3, 0.2, 0.1])[0].id == "a"
+        assert table(shelf, "SELECT pid FROM passages WHERE did = 1") != passages
+
+
+def test_a_vector_in_place_of_several_passages_is_news() -> None:
+    with trivet.open(":memory:", embedder="hashing:8") as engine:
+        engine.add({"id": "a", "text": LONG})
+        engine.wait()
+        (data,) = {bytes(row[0]) for row in table(engine._shelf, "SELECT data FROM vectors LIMIT 1")}  # type: ignore[arg-type]
+        vector = list(memoryview(data).cast("f"))
+        assert engine.add({"id": "a", "text": LONG, "vector": vector}).updated == 1
+        assert table(engine._shelf, "SELECT count(*) FROM passages") == [(1,)]  # type: ignore[arg-type]
+        assert engine.add({"id": "a", "text": LONG, "vector": vector}).unchanged == 1
+
+
+def test_no_statement_numbers_its_placeholders() -> None:
+    """``?1`` with a sequence of values is deprecated from Python 3.12 on, and an error in 3.14."""
+    for path in Path(records.__file__).parent.glob("*.py"):
+        assert not re.search(r"[ (,=]\?[0-9]", path.read_text()), path.name

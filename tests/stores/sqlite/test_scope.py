@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import trivet
 from trivet.filters import Eq, matches, parse_filter
 from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.shelf import SCOPES_KEPT, Shelf
+from trivet.stores.sqlite.scopes import SCOPES_KEPT
+from trivet.stores.sqlite.shelf import Shelf
 
 numbers = st.integers(1, 40)
 

@@ -498,3 +498,21 @@ def test_any_text_can_be_kept_and_asked(tmp_path_factory: pytest.TempPathFactory
     for text in (query, *texts):
         for match in ("any", "all", "auto"):
             assert dids(ask(index, text, match)) == dids(ask(memory, text, match)), (text, match)
+
+
+def test_a_writer_that_dies_twice_leaves_the_answer_to_the_tail(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk tantivy says only that its writer was killed: that must not cost the search its words."""
+    passages = made_up(40)
+
+    def killed(*_: object) -> None:
+        raise ValueError("An error occurred in a thread: 'An index writer was killed..'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TermIndex, "_write_missing", killed)
+        index = opened(passages, 5)
+        assert dids(ask(index, VOCABULARY[0])) == having(passages, [VOCABULARY[0]])
+    passages.add(999, f"{VOCABULARY[0]} with room again")
+    index.catch_up(passages.version)
+    assert dids(ask(index, VOCABULARY[0])) == having(passages, [VOCABULARY[0]])

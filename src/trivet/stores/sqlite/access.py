@@ -14,8 +14,8 @@ def touch(connection: sqlite3.Connection, cid: int, ids: Sequence[str], at: floa
     """Count one access of each; an id that is not here is passed over. Returns how many were."""
     # A clock that was set back, or a slower process, must not make the last access an earlier one.
     known = connection.executemany(
-        "UPDATE documents SET accessed = max(coalesce(accessed, ?1), ?1) WHERE cid = ?2 AND id = ?3",
-        [(at, cid, id) for id in ids],
+        "UPDATE documents SET accessed = max(coalesce(accessed, :at), :at) WHERE cid = :cid AND id = :id",
+        [{"at": at, "cid": cid, "id": id} for id in ids],
     ).rowcount
     connection.executemany(
         "INSERT INTO access SELECT did, cid, 1 FROM documents WHERE cid = ? AND id = ? "

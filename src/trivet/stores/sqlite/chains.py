@@ -24,16 +24,16 @@ def successors(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) ->
     """Who directly supersedes whom, among these documents and everything their chains lead to."""
     rows = connection.execute(
         "WITH RECURSIVE chain(did, id) AS ("
-        "  SELECT did, id FROM documents WHERE did IN (SELECT value FROM json_each(?1))"
+        "  SELECT did, id FROM documents WHERE did IN (SELECT value FROM json_each(:dids))"
         "  UNION"
         "  SELECT d.did, d.id FROM chain c"
-        "  CROSS JOIN links l ON l.cid = ?2 AND l.target = c.id AND +l.type = ?3"
-        "  CROSS JOIN documents d ON d.cid = ?2 AND d.id = l.source"
+        "  CROSS JOIN links l ON l.cid = :cid AND l.target = c.id AND +l.type = :type"
+        "  CROSS JOIN documents d ON d.cid = :cid AND d.id = l.source"
         ") "
         "SELECT c.did, c.id, d.did, d.id, d.created FROM chain c "
-        "CROSS JOIN links l ON l.cid = ?2 AND l.target = c.id AND +l.type = ?3 "
-        "CROSS JOIN documents d ON d.cid = ?2 AND d.id = l.source",
-        (json.dumps(list(dids)), cid, SUPERSEDES),
+        "CROSS JOIN links l ON l.cid = :cid AND l.target = c.id AND +l.type = :type "
+        "CROSS JOIN documents d ON d.cid = :cid AND d.id = l.source",
+        {"dids": json.dumps(list(dids)), "cid": cid, "type": SUPERSEDES},
     )
     return [Succession(*row) for row in rows]
 
@@ -42,10 +42,10 @@ def resolutions(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -
     """did → (did, id) of what resolves it, by id."""
     rows = connection.execute(
         "SELECT p.did, d.did, d.id FROM documents p "
-        "CROSS JOIN links l ON l.cid = ?2 AND l.source = p.id AND +l.type = ?3 "
-        "CROSS JOIN documents d ON d.cid = ?2 AND d.id = l.target "
-        "WHERE p.did IN (SELECT value FROM json_each(?1)) AND d.did <> p.did ORDER BY d.id",
-        (json.dumps(list(dids)), cid, RESOLVED_BY),
+        "CROSS JOIN links l ON l.cid = :cid AND l.source = p.id AND +l.type = :type "
+        "CROSS JOIN documents d ON d.cid = :cid AND d.id = l.target "
+        "WHERE p.did IN (SELECT value FROM json_each(:dids)) AND d.did <> p.did ORDER BY d.id",
+        {"dids": json.dumps(list(dids)), "cid": cid, "type": RESOLVED_BY},
     )
     found: dict[int, list[tuple[int, str]]] = {}
     for problem, did, identifier in rows:

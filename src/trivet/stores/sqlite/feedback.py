@@ -24,9 +24,13 @@ def record(connection: sqlite3.Connection, cid: int, given: Feedback) -> None:
 def restore(connection: sqlite3.Connection, cid: int, given: Sequence[Feedback]) -> int:
     """What was said elsewhere, at its own time: a verdict that is later stays. Returns how many were news."""
     return connection.executemany(
-        "INSERT OR REPLACE INTO feedback (cid, query, id, good, at) SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS "
-        "(SELECT 1 FROM feedback WHERE cid = ?1 AND query = ?2 AND id = ?3 AND (at > ?5 OR (at = ?5 AND good = ?4)))",
-        [(cid, item.query, item.id, int(item.good), item.at.timestamp()) for item in given],
+        "INSERT OR REPLACE INTO feedback (cid, query, id, good, at) SELECT :cid, :query, :id, :good, :at "
+        "WHERE NOT EXISTS (SELECT 1 FROM feedback WHERE cid = :cid AND query = :query AND id = :id "
+        "AND (at > :at OR (at = :at AND good = :good)))",
+        [
+            {"cid": cid, "query": item.query, "id": item.id, "good": int(item.good), "at": item.at.timestamp()}
+            for item in given
+        ],
     ).rowcount
 
 

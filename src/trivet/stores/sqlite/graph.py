@@ -24,11 +24,12 @@ from filelock import FileLock, Timeout
 
 from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
 from trivet.errors import StoreError
-from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Names, merged
+from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 
 TAIL_LIMIT = 1_000  # documents; reading them again takes a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
 BATCH = 2_000  # passages read from the truth at a time
+SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
 MANY = 20_000  # documents taken in one go before their arrays are made: as Python objects they are ten times as large
 _FORMAT = 1
 
@@ -66,7 +67,8 @@ class GraphIndex:
         self._entries: dict[int, Entry] = {}
         self._passages: dict[int, int] = {}  # pid → did, of the tail
         self._names: dict[int, str] = {}
-        self._pid = self._removed = self._settled = 0
+        self._folded: list[Block] = []  # on their way into the bulk
+        self._pid = self._removed = self._settled = self._left = 0
         self._graph: Graph | None = None
 
     # --- catching up --------------------------------------------------------------------------------------------------
@@ -80,10 +82,13 @@ class GraphIndex:
                 self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""))
             return self._graph
 
-    def catch_up(self, version: int, progress: Progress | None = None) -> None:
+    def catch_up(
+        self, version: int, progress: Progress | None = None, give_way: Callable[[], None] | None = None
+    ) -> None:
+        """``give_way`` is called every few milliseconds: whoever reads in the background need not be in a hurry."""
         with self._lock:
             if version != self._seen:
-                self._read_news(progress)
+                self._read_news(progress, give_way)
                 self._seen = version
 
     def is_current(self, version: int) -> bool:
@@ -91,10 +96,14 @@ class GraphIndex:
 
     @property
     def behind(self) -> int:
-        """Passages it has not read yet."""
-        return self._source.count_after(self._pid)
+        """Passages it has not read yet; about so many where it is reading."""
+        return self._left if self._left else self._source.count_after(self._pid)
 
-    def _read_news(self, progress: Progress | None = None) -> None:
+    def is_far_behind(self, passages: int) -> bool:
+        """Has it more than so many to read? Row numbers tell mostly, and counting a million rows takes a while."""
+        return self._source.newest()[0] - self._pid > passages and self.behind > passages
+
+    def _read_news(self, progress: Progress | None = None, give_way: Callable[[], None] | None = None) -> None:
         total, done, changed = self._source.count_after(self._pid), 0, False
         while True:
             batch = self._source.passages_after(self._pid, BATCH)
@@ -107,13 +116,21 @@ class GraphIndex:
             changed = changed or bool(batch or removed)
             if not batch:
                 break
-            self._take([item for item in batch if item[0] not in gone])
+            news = [item for item in batch if item[0] not in gone]
+            triples = self._source.triples_of(sorted({did for _, did, _, _ in news}))
+            for start in range(0, len(news), SLICE):
+                self._take(news[start : start + SLICE], triples)
+                if give_way is not None:
+                    give_way()
             self._pid = batch[-1][0]
             done += len(batch)
+            self._left = max(0, total - done)
             if progress:
                 progress(done, total)
             if len(self._entries) > MANY:
                 self._fold()
+        self._left = 0
+        self._join()
         if changed:
             self._tail = Block.of(list(self._entries.values()))
             self._graph = None
@@ -121,19 +138,19 @@ class GraphIndex:
     def _fold(self) -> None:
         """Make arrays of the tail, in memory; all but the last document, whose passages may not have been read yet."""
         (last, unfinished) = self._entries.popitem()
-        self._base = self._whole()
+        block = Block.of(list(self._entries.values()))
+        self._folded.append(named(block, self._names))
         self._entries = {last: unfinished}
         self._passages = {pid: did for pid, did in self._passages.items() if did == last}
         self._names = {value: name for value, name in self._names.items() if value in unfinished.named}
 
-    def _whole(self) -> Block:
-        names = self._names
-        tail = Block.of(list(self._entries.values()))
-        return merged((self._base, tail), lambda concept: names.get(concept, ""))
+    def _join(self) -> None:
+        """What was folded becomes part of the bulk, all at once; a name is written as it was the last time."""
+        if self._folded:
+            self._base = merged((*reversed(self._folded), self._base), lambda concept: "")
+            self._folded = []
 
-    def _take(self, batch: Sequence[tuple[int, int, str, str]]) -> None:
-        dids = sorted({did for _, did, _, _ in batch})
-        triples = self._source.triples_of(dids)
+    def _take(self, batch: Sequence[tuple[int, int, str, str]], triples: Mapping[int, Sequence[Triple]]) -> None:
         for pid, did, title, text in batch:
             known = self._entries.get(did)
             if known is None or self._passages.get(pid - 1) != did:  # numbers side by side are of one document
@@ -158,11 +175,10 @@ class GraphIndex:
             did = self._passages.pop(pid, None)
             if did is not None and (entry := self._entries.get(did)) is not None and pid == entry.pid:
                 del self._entries[did]
-        if not pids or not len(self._base):
-            return
-        gone = np.isin(self._base.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
-        if gone.any():
-            self._base = self._base.without(set(self._base.dids[gone].tolist()))
+        if pids:
+            wanted = np.fromiter(pids, dtype=np.int64, count=len(pids))
+            self._base = _dropped(self._base, wanted)
+            self._folded = [_dropped(block, wanted) for block in self._folded]
 
     @property
     def wants_settling(self) -> bool:
@@ -255,9 +271,15 @@ def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
         if _checksum(folder / name) != checksum:
             raise ValueError(f"{folder.name}/{name} is damaged")
     arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
-    # names are looked up a few at a time: mapped, they take no memory
-    names = Names(np.load(folder / "names.npy", mmap_mode="r"), np.load(folder / "ends.npy", mmap_mode="r"))
+    # names are looked up a few at a time: mapped, they take no memory (and as plain arrays, whose slices are quicker)
+    text, ends = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("names", "ends"))
+    names = Names(text.view(np.ndarray), ends.view(np.ndarray))
     return Block.restored(arrays, names), state
+
+
+def _dropped(block: Block, pids: Ints) -> Block:
+    gone = np.isin(block.pids, pids)
+    return block.without(set(block.dids[gone].tolist())) if gone.any() else block
 
 
 def _checksum(path: Path) -> int:

@@ -1,9 +1,10 @@
 """Which passages mean something like this?
 
-Vectors live in the truth; this projection keeps them ready to scan. The bulk is a *snapshot* on disk (vectors
-memory-mapped, one bit a dimension in a faiss RaBitQ index), the rest a tail in memory. A scan over the codes proposes
-``REFINE`` times the depth and the exact cosine decides, so scores are never approximate. A snapshot is written under
-a temporary name and renamed, so it is whole or absent; a damaged one is deleted and read again from the truth.
+Vectors live in the truth; this projection keeps them ready to scan. The bulk is a *snapshot* on disk (the vectors, and
+codes of them for faiss), the rest a tail in memory. A scan over the codes proposes several times the depth and the
+exact cosine decides, so scores are never approximate. A snapshot is written under a temporary name and renamed, so it
+is whole or absent; a damaged one is deleted and read again from the truth. Very many vectors at once go from the truth
+to a snapshot in portions: they are never in memory all together.
 """
 
 from __future__ import annotations
@@ -14,119 +15,43 @@ import shutil
 import threading
 import uuid
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from trivet.errors import StoreError
+from trivet.stores.sqlite import codes
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
+from trivet.stores.sqlite.vectors import Block, Filed, Floats, Held, Part, Room, Rows, joined
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
 SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes milliseconds and an exact scan under one
 GROWTH = 0.1  # a tail this large beside its snapshot makes a new one: the tail is scanned exactly, at 0.2 ms a thousand
-FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
-IN_MEMORY = 256_000_000  # bytes of vectors read at once; more are mapped, and each query pays for the pages it touches
+PORTION = 16_384  # vectors read from the truth at a time
+BULK = 65_536  # vectors; more that are new at once go to disk as they are read
+IN_MEMORY = 256_000_000  # bytes of vectors read at once; more stay in their file, and each query reads what it compares
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
-REFINE, AT_LEAST = 5, 400  # candidates a wanted document, and in all, that the codes propose for the exact comparison
-_FORMAT = 3
+WAIT = 600.0  # seconds, for another process that writes a snapshot of what would not fit in memory
+_FORMAT = 4
+_VECTORS = "vectors.f32"
 
 
 class Source(Protocol):
     """What the projection reads from the truth."""
 
-    def vectors_after(self, vid: int) -> tuple[int, list[int], list[int], bytes]:
-        """(last vid, pids, dids, float32 bytes) of every vector after ``vid``."""
+    def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
+        """(last vid, pids, dids, float32 bytes) of the vectors after ``vid``; so many at most."""
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
 
     def newest(self) -> tuple[int, int]:
         """The last vector and the last removal there ever was."""
-
-
-@dataclass(slots=True)
-class Block:
-    """Vectors side by side with the passage and document each belongs to; a removed row has pid 0."""
-
-    pids: Ints
-    dids: Ints
-    vectors: Floats
-    codes: Any = None  # a faiss index, for a large block
-    gone: bool = False  # is any row removed?
-
-    def __len__(self) -> int:
-        return len(self.pids)
-
-    def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
-        alive: npt.NDArray[np.bool_] | None = (self.pids > 0) if self.gone else None
-        if scope is not None:
-            seen = scope.rows(self.dids)
-            alive = seen if alive is None else alive & seen
-        if alive is None:
-            return self._scan(query, depth, None) if self.codes is not None else self._exact(query, depth, None)
-        rows = np.flatnonzero(alive)
-        if self.codes is None or len(rows) <= FEW_ROWS:
-            return self._exact(query, depth, rows)
-        return self._scan(query, depth, alive)
-
-    def _exact(self, query: Floats, depth: int, rows: Ints | None) -> list[Found]:
-        vectors = self.vectors if rows is None else self.vectors[rows]
-        scores = vectors @ query
-        return self._top(scores, rows, depth)
-
-    def _scan(self, query: Floats, depth: int, alive: npt.NDArray[np.bool_] | None) -> list[Found]:
-        import faiss
-
-        # One query is too short to share: on a busy machine the threads' barrier costs more than the scan (8 ms, not
-        # 1.3). OpenMP keeps this number per thread, so nobody else's faiss is slowed.
-        faiss.omp_set_num_threads(1)
-        wanted = max(AT_LEAST, depth * REFINE)
-        parameters = None
-        if alive is not None:
-            bits = np.packbits(alive, bitorder="little")
-            selector = faiss.IDSelectorBitmap(len(alive), faiss.swig_ptr(bits))
-            parameters = faiss.RaBitQSearchParameters(sel=selector, qb=self.codes.qb)  # type: ignore[call-arg]
-        while True:
-            wanted = min(wanted, len(self))
-            _, found = self.codes.search(query[None, :], wanted, params=parameters)
-            rows = np.sort(found[0][found[0] >= 0])  # in order of the file: the memory map reads forward
-            top = self._exact(query, depth, rows)
-            if len(top) >= depth or len(rows) < wanted or wanted == len(self):
-                return top
-            wanted *= 4  # a few long documents filled the list with their passages
-
-    def _top(self, scores: Floats, rows: Ints | None, depth: int) -> list[Found]:
-        """Best passage of each of the best ``depth`` documents."""
-        wanted = depth + depth // 2 + 16
-        while True:
-            partial = wanted < len(scores)
-            order = np.argpartition(-scores, wanted)[:wanted] if partial else np.arange(len(scores))
-            where = order if rows is None else rows[order]
-            order = order[np.lexsort((self.dids[where], -scores[order]))]
-            where = order if rows is None else rows[order]
-            best: dict[int, Found] = {}
-            listed = zip(scores[order].tolist(), self.pids[where].tolist(), self.dids[where].tolist(), strict=True)
-            for score, pid, did in listed:
-                best.setdefault(did, (score, pid, did))
-                if len(best) == depth:
-                    break
-            if len(best) == depth or wanted >= len(scores):
-                return list(best.values())
-            wanted *= 4
-
-    def remove(self, pids: set[int]) -> None:
-        dead = np.isin(self.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
-        if dead.any():
-            self.pids = np.where(dead, 0, self.pids)
-            self.gone = True
 
 
 class VectorIndex:
@@ -138,12 +63,8 @@ class VectorIndex:
         self._open()
 
     def _clear(self) -> None:
-        self._base, self._tail = self._empty(), self._empty()
+        self._base, self._tail, self._room = joined([], self._dim), joined([], self._dim), Room(self._dim)
         self._vid = self._removed = 0
-
-    def _empty(self) -> Block:
-        none = np.zeros(0, dtype=np.int64)
-        return Block(none, none, np.zeros((0, self._dim), dtype=np.float32))
 
     @property
     def size(self) -> int:
@@ -157,15 +78,61 @@ class VectorIndex:
                 self._seen = version
 
     def _read_news(self) -> None:
-        vid, pids, dids, data = self._source.vectors_after(self._vid)
+        news: list[Part] = []
+        vid, room = self._vid, True
+        while True:
+            vid, pids, dids, data = self._source.vectors_after(vid, PORTION)
+            if pids:
+                news.append(self._usable(pids, dids, data))
+            if len(pids) < PORTION:
+                break
+            if room and sum(len(part[0]) for part in news) > BULK:
+                room = self._stream(news, vid)
+                news, vid = (news, vid) if not room else ([], self._vid)
         removed = self._source.removed_after(self._removed)
-        if pids:
-            self._tail = self._extended(pids, dids, data)
-            self._vid = vid
+        if news:
+            self._tail = self._room.extended(self._tail, news)
+        self._vid = max(vid, self._vid)
         if removed:
             gone = {pid for _, pid in removed}
             self._base, self._tail = _without(self._base, gone), _without(self._tail, gone)
             self._removed = removed[-1][0]
+
+    def _usable(self, pids: list[int], dids: list[int], data: bytes) -> Part:
+        fresh = np.frombuffer(data, dtype="<f4").reshape(len(pids), self._dim)
+        usable = np.einsum("ij,ij->i", fresh, fresh) > 0  # an empty text has no meaning to be near to
+        if usable.all():
+            return np.asarray(pids, dtype=np.int64), np.asarray(dids, dtype=np.int64), fresh.astype("f4", copy=False)
+        kept = np.flatnonzero(usable)
+        return np.asarray(pids, dtype=np.int64)[kept], np.asarray(dids, dtype=np.int64)[kept], fresh[kept]
+
+    def _stream(self, news: list[Part], vid: int) -> bool:
+        """A snapshot of all there is, those in the truth read as they are written. False: it cannot be written now."""
+
+        def parts() -> Iterator[Part]:
+            nonlocal vid
+            yield from self._base.parts()
+            yield from self._tail.parts()
+            while news:
+                yield news.pop(0)
+            while True:
+                vid, pids, dids, data = self._source.vectors_after(vid, PORTION)
+                if not pids:
+                    return
+                yield self._usable(pids, dids, data)
+
+        known = list(news)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._folder / "lock", timeout=WAIT):
+                self._open(beyond=vid)  # another process may have done the work
+                if self._vid < vid:
+                    self._snapshot(parts(), lambda: vid, self._removed)
+                    self._open()
+        except (Timeout, OSError):  # no room: then it is held
+            news[:] = known
+            return False
+        return True
 
     @property
     def wants_compacting(self) -> bool:
@@ -178,7 +145,10 @@ class VectorIndex:
                 return
             base, tail, vid, removed = self._base, self._tail, self._vid, self._removed
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
-            self._snapshot(base, tail, vid, removed)
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._folder / "lock", timeout=0):
+                if not any(other.name >= _named(vid, removed) for other in self._snapshots()):
+                    self._snapshot((part for block in (base, tail) for part in block.parts()), lambda: vid, removed)
             with self._lock:
                 self._open()
                 self._read_news()  # what came while the snapshot was written
@@ -213,55 +183,43 @@ class VectorIndex:
             self._clear()
             self._seen = -1
 
-    def _extended(self, pids: list[int], dids: list[int], data: bytes) -> Block:
-        fresh = np.frombuffer(data, dtype="<f4").reshape(len(pids), self._dim)
-        usable = np.einsum("ij,ij->i", fresh, fresh) > 0  # an empty text has no meaning to be near to
-        tail = self._tail
-        return Block(
-            np.concatenate([tail.pids, np.asarray(pids, dtype=np.int64)[usable]]),
-            np.concatenate([tail.dids, np.asarray(dids, dtype=np.int64)[usable]]),
-            np.concatenate([tail.vectors, fresh[usable].astype(np.float32, copy=False)]),
-            gone=tail.gone,
-        )
-
     # --- the snapshot on disk -----------------------------------------------------------------------------------------
 
-    def _snapshot(self, base: Block, tail: Block, vid: int, removed: int) -> None:
-        import faiss
-
-        self._folder.mkdir(parents=True, exist_ok=True)
-        final = self._folder / f"snapshot-{vid:016d}-{removed:016d}"
-        with FileLock(self._folder / "lock", timeout=0):
-            if any(other.name >= final.name for other in self._snapshots()):
-                return  # another process was here first
-            pids, dids = (np.concatenate([getattr(base, name), getattr(tail, name)]) for name in ("pids", "dids"))
-            vectors = np.concatenate([base.vectors, tail.vectors])
-            alive = pids > 0
-            pids, dids, vectors = pids[alive], dids[alive], vectors[alive]
-            draft = self._folder / f"draft-{uuid.uuid4().hex}"
-            draft.mkdir()
-            np.save(draft / "pids.npy", pids)
-            np.save(draft / "dids.npy", dids)
-            np.save(draft / "vectors.npy", vectors)
-            # not RaBitQfs: its scan is a fifth faster, takes no mask, and crashed on small blocks (faiss 1.15)
-            codes = faiss.index_factory(self._dim, "RaBitQ", faiss.METRIC_INNER_PRODUCT)
-            codes.train(vectors)
-            codes.add(vectors)
-            faiss.write_index(codes, str(draft / "codes.faiss"))
+    def _snapshot(self, parts: Iterator[Part], last: Callable[[], int], removed: int) -> None:
+        """Write one and delete the others; ``last`` says up to which vector, once all are read. The lock is held."""
+        draft = self._folder / f"draft-{uuid.uuid4().hex}"
+        draft.mkdir()
+        try:
+            pids, dids = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+            with (draft / _VECTORS).open("wb") as file:
+                for pid, did, vectors in parts:
+                    pids.append(pid)
+                    dids.append(did)
+                    file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+            np.save(draft / "pids.npy", numbers := np.concatenate(pids))
+            np.save(draft / "dids.npy", np.concatenate(dids))
+            rows = _rows(draft / _VECTORS, len(numbers), self._dim)
+            codes.save(codes.made(rows.take, len(numbers), self._dim), draft)
             sums = {path.name: _checksum(path) for path in draft.iterdir()}
-            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
+            state = {"format": _FORMAT, "identity": self._identity, "vid": last(), "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
+            final = self._folder / _named(last(), removed)
             draft.rename(final)
-            for old in self._folder.iterdir():  # a reader that has one mapped keeps it until it lets go
-                if old.is_dir() and old != final:
-                    shutil.rmtree(old, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        for old in self._folder.iterdir():  # a reader that has one open keeps it until it lets go
+            if old.is_dir() and old != final:
+                shutil.rmtree(old, ignore_errors=True)
 
     def _snapshots(self) -> list[Path]:
         return sorted((path for path in self._folder.glob("snapshot-*") if path.is_dir()), reverse=True)
 
-    def _open(self) -> None:
-        """Take the newest whole snapshot; delete damaged and foreign ones."""
+    def _open(self, beyond: int = -1) -> None:
+        """Take the newest whole snapshot; delete damaged and foreign ones. None that ends before ``beyond``."""
         for folder in self._snapshots():
+            if folder.name < _named(beyond, 0):
+                return
             try:
                 base, state = _load(folder, self._dim, self._identity)
                 newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
@@ -272,7 +230,7 @@ class VectorIndex:
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
-            self._base, self._tail = base, self._empty()
+            self._base, self._tail, self._room = base, joined([], self._dim), Room(self._dim)
             self._vid = state["vid"]
             self._removed = state["removed"]
             return
@@ -291,21 +249,27 @@ class VectorIndex:
 def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
     """A snapshot whose files are those that were written. The vectors, too large to read through, are told by their
     size here and by a score out of range when they are used; ``problems`` reads them."""
-    import faiss
-
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise ValueError(f"{folder.name} is of another kind")
-    for name in ("pids.npy", "dids.npy", "codes.faiss"):
-        if _checksum(folder / name) != state["sums"][name]:
+    for name, checksum in state["sums"].items():
+        if name != _VECTORS and _checksum(folder / name) != checksum:
             raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
-    file = folder / "vectors.npy"
-    vectors = np.load(file, mmap_mode=None if file.stat().st_size <= IN_MEMORY else "r")
-    codes = faiss.read_index(str(folder / "codes.faiss"))
-    if not len(pids) == len(dids) == len(vectors) == codes.ntotal or vectors.shape[1:] != (dim,):
+    found = codes.load(folder)
+    if not len(pids) == len(dids) == len(found) or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
         raise ValueError(f"{folder.name} is not whole")
-    return Block(pids, dids, vectors, codes), state
+    return Block(pids, dids, _rows(folder / _VECTORS, len(pids), dim), found), state
+
+
+def _rows(path: Path, count: int, dim: int) -> Rows:
+    if 4 * count * dim > IN_MEMORY:
+        return Filed(path, count, dim)
+    return Held(np.fromfile(path, dtype="<f4").reshape(count, dim).astype(np.float32, copy=False))
+
+
+def _named(vid: int, removed: int) -> str:
+    return f"snapshot-{max(vid, 0):016d}-{removed:016d}"
 
 
 def _checksum(path: Path) -> int:

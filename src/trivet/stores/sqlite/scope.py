@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 
 class Scope:
-    __slots__ = ("count", "lookup", "mask")
+    __slots__ = ("count", "lookup", "mask", "seen")
 
     def __init__(self, mask: npt.NDArray[np.bool_]) -> None:
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
         self.lookup: Any = None  # what an index made of it, to be used again
+        self.seen: tuple[Any, Any] = (None, None)  # likewise: rows of a block of vectors, and which of them may be seen
 
     def __contains__(self, did: int) -> bool:
         return did < len(self.mask) and bool(self.mask[did])
@@ -32,6 +33,9 @@ class Scope:
 
     def rows(self, dids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """For each of these row numbers: may it be seen? A document newer than the mask may not."""
+        if not len(dids) or int(dids.max()) < len(self.mask):
+            found: npt.NDArray[np.bool_] = self.mask[dids]
+            return found
         inside = dids < len(self.mask)
         return np.where(inside, self.mask[np.where(inside, dids, 0)], False)
 

@@ -38,16 +38,23 @@ SHARED = 0.05
 MOST_LINKS = 64  # of one document and direction
 HEAVIEST = 5.0  # a link's weight beyond this counts as this
 
+MOST_SHARING = 65_536  # values whose documents are remembered, a few megabytes
+
 _Row = tuple[int, Mapping[str, Any], float]  # document, metadata, created
+#: Key and value → the documents that have it, as long as nothing is written; none where they are one or many.
+Sharing = dict[tuple[str, str], tuple[int, ...]]
 
 
-def ties(connection: sqlite3.Connection, cid: int, dids: Sequence[int], linked: bool) -> list[Tie]:
-    """What these documents are tied to; ``linked``: is there any link in the collection?"""
+def ties(
+    connection: sqlite3.Connection, cid: int, dids: Sequence[int], linked: bool, sharing: Sharing | None = None
+) -> list[Tie]:
+    """What these documents are tied to; ``linked``: is there any link in the collection? ``sharing`` is filled."""
     rows = _rows(connection, dids)
     found = list(_links(connection, cid, dids)) if linked else []
+    known: Sharing = {} if sharing is None else sharing
     for row in rows.values():
         found += _neighbours(connection, cid, row)
-        found += _alike(connection, cid, row)
+        found += _alike(connection, cid, row, known)
     return found
 
 
@@ -103,18 +110,39 @@ def _follows(meta: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(meta[name] == other[name] for name in WITHIN if name in meta and name in other)
 
 
-def _alike(connection: sqlite3.Connection, cid: int, row: _Row) -> Iterator[Tie]:
+def _alike(connection: sqlite3.Connection, cid: int, row: _Row, known: Sharing) -> list[Tie]:
     """Documents with the same rare value: a ticket, a page, an author of three notes. Text only: numbers and times
     are the same by chance."""
     did, meta, _ = row
+    found: list[Tie] = []
+    for key, value in _values(meta):
+        others = known.get((key, value))
+        if others is None:
+            others = known[key, value] = _sharing(connection, cid, key, value)
+        if others:
+            weight, label = SHARED / (len(others) - 1), f"{key} {value}"
+            found += [Tie(did, other, weight, label) for other in others]
+    return found
+
+
+def _values(meta: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The first few values that two documents could have in common; most metadata has no levels."""
+    found: list[tuple[str, str]] = []
+    for name, own in meta.items():
+        if name in _NO_VALUES:
+            continue
+        for key, value in ((name, own),) if isinstance(own, str) else flatten({name: own}):
+            if isinstance(value, str) and _names_something(value):
+                found.append((key, value))
+                if len(found) == LOOKED_AT:
+                    return found
+    return found
+
+
+def _sharing(connection: sqlite3.Connection, cid: int, key: str, value: str) -> tuple[int, ...]:
     sql = "SELECT did FROM fields WHERE cid = ? AND key = ? AND value = ? LIMIT ?"
-    own = {key: value for key, value in meta.items() if key not in _NO_VALUES}
-    values = [(key, value) for key, value in flatten(own) if isinstance(value, str) and _names_something(value)]
-    for key, value in values[:LOOKED_AT]:
-        others = [other for (other,) in connection.execute(sql, (cid, key, value, RARE + 1))]
-        if 1 < len(others) <= RARE:
-            for other in others:
-                yield Tie(did, other, SHARED / (len(others) - 1), f"{key} {value}")
+    others = tuple([other for (other,) in connection.execute(sql, (cid, key, value, RARE + 1))])
+    return others if 1 < len(others) <= RARE else ()
 
 
 def _is_value(value: Any) -> bool:

@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 
 from trivet.errors import TrivetError
 from trivet.spelling import beginnings, may_be_misspelt, nearest
+from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward, Places
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import K1, Found, Tail, idf
 
@@ -42,6 +43,7 @@ BATCH = 2_000  # passages read from the truth at a time
 FEW_ALLOWED = (
     1_024  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
 )
+SPARE = 1.25  # times what a mask is likely to leave is asked for: every hit of a longer list costs a microsecond
 AND_TERMS = 4  # more words are hardly ever all in `depth` documents: asking would only cost time
 # Of a long query the rarest terms are kept. Not too few: two sentences of Chinese have a hundred terms, and what was
 # asked is not what is rarest in them (memdaily_zh, noisy questions: nDCG@10 .53 at 64, .82 at 128, .86 at 256).
@@ -51,9 +53,10 @@ _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at le
 _MARK = "checkpoint"
 _FOOTER_MAGIC = 1337
 _CHECKSUMMED = (".term", ".idx", ".pos", ".fast", ".fieldnorm", ".store", ".del")
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 
 Progress = Callable[[int, int], None]
+Halves = tuple[list[str], list[str]]  # words in place, and the tail behind them
 Answer = TypeVar("Answer")
 
 
@@ -74,9 +77,16 @@ class Source(Protocol):
 
 class TermIndex:
     def __init__(
-        self, folder: Path, source: Source, analyse: Callable[[str], str], identity: str, positions: bool = True
+        self,
+        folder: Path,
+        source: Source,
+        analyse: Callable[[str], str],
+        identity: str,
+        positions: bool = True,
+        halves: Callable[[str], Halves] | None = None,
     ) -> None:
-        self._folder, self._source, self._analyse = folder, source, analyse
+        """``halves``: ``analyse`` before its two parts are joined. With it, the index can tell where terms stand."""
+        self._folder, self._source, self._analyse, self._halves = folder, source, analyse, halves
         self._schema = _schema(positions)
         self._identity = f"{_SCHEMA_VERSION}/{identity}"
         self._lock = threading.RLock()
@@ -84,6 +94,7 @@ class TermIndex:
         self._index: Any = None
         self._searcher: Any = None
         self._tail = Tail()
+        self._forward: Forward | None = None
         self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
         self._open()
 
@@ -143,10 +154,19 @@ class TermIndex:
                 _check_room(error)
                 # half-written or damaged: what is on disk is worth nothing, the truth is worth everything
                 self._discard()
-                self._write_missing(progress)
+                self._write_anew(progress)
             self._open()
         finally:
             lock.release()
+
+    def _write_anew(self, progress: Progress | None) -> None:
+        """What fails here fails for want of room, whatever tantivy calls it ("An index writer was killed")."""
+        try:
+            self._write_missing(progress)
+        except BaseException as error:
+            _check_room(error)
+            self._discard()
+            raise NoRoomError(str(error)) from error
 
     def _write_missing(self, progress: Progress | None) -> None:
         total = self._source.count_after(self._disk_pid)
@@ -161,9 +181,10 @@ class TermIndex:
         for _, gone in removed:
             # by query: tantivy-py's delete by term reads a Python int as signed and never matches an unsigned field
             writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "pid", gone, "basic"))
+        draft = Draft()
         while batch := self._source.passages_after(pid, BATCH):
             for number, did, title, text in batch:
-                line = self._analyse(f"{title}\n{text}" if title else text)
+                line = self._line(title, text, number, draft)
                 length = line.count(" ") + 1
                 document = tantivy.Document()
                 document.add_unsigned("pid", number)
@@ -176,6 +197,12 @@ class TermIndex:
             done += len(batch)
             if progress:
                 progress(done, total)
+            if len(draft) >= SEGMENT:
+                draft.save(self._folder)
+                draft = Draft()
+        if len(draft):
+            draft.save(self._folder)
+            Forward(self._folder).merge()
         state = {"identity": self._identity, "pid": pid, "tokens": tokens}
         state["removed"] = removed[-1][0] if removed else self._disk_removed
         writer.delete_documents_by_term("mark", _MARK)
@@ -199,7 +226,7 @@ class TermIndex:
 
     def _open(self) -> bool:
         """Open the newest commit. False: none can be read (only ``_advance``, under the lock, may delete it)."""
-        self._index = self._searcher = None
+        self._index = self._searcher = self._forward = None
         self._reset(0, 0, 0)
         if not (self._folder / "meta.json").exists():
             return False
@@ -218,7 +245,10 @@ class TermIndex:
         newest = self._source.newest()
         if identity != self._identity or pid > newest[0] or removed > newest[1]:
             return False  # made by another analyser, for another store, or for a later state of this one
-        self._index, self._searcher = index, searcher
+        forward = Forward(self._folder) if self._halves is not None else None
+        if forward is not None and forward.damaged:
+            return False
+        self._index, self._searcher, self._forward = index, searcher, forward
         self._reset(pid, removed, tokens)
         return True
 
@@ -229,12 +259,20 @@ class TermIndex:
         self._tail = Tail()
 
     def _discard(self) -> None:
-        self._index = self._searcher = None
+        self._index = self._searcher = self._forward = None
         shutil.rmtree(self._folder, ignore_errors=True)
         self._reset(0, 0, 0)
 
     def _terms(self, title: str, text: str) -> list[str]:
         return self._analyse(f"{title}\n{text}" if title else text).split()
+
+    def _line(self, title: str, text: str, pid: int, draft: Draft) -> str:
+        """What the index takes; where each term of title and text stands goes into the draft."""
+        if self._halves is None:
+            return self._analyse(f"{title}\n{text}" if title else text)
+        (heading, after), (words, tail) = self._halves(title), self._halves(text)
+        draft.add(pid, heading + after, words + tail)
+        return " ".join(heading + words + after + tail)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
@@ -253,7 +291,8 @@ class TermIndex:
         except (OSError, ValueError, KeyError, TypeError):
             return [f"{self._folder.name}: meta.json is damaged; run rebuild"]
         files = [path for name in live for path in sorted(self._folder.glob(f"{name}.*"))]
-        return [f"{self._folder.name}: {path.name} is damaged; run rebuild" for path in files if not _is_sound(path)]
+        wrong = [f"{self._folder.name}: {path.name} is damaged; run rebuild" for path in files if not _is_sound(path)]
+        return wrong if self._forward is None else [*wrong, *self._forward.problems(self._folder.name)]
 
     def healed(self, ask: Callable[[], Answer]) -> Answer:
         """What ``ask`` answers; where a file cannot be read, the index is made anew and asked again."""
@@ -262,11 +301,14 @@ class TermIndex:
         except BaseException as error:
             if not _is_damage(error):
                 raise
-            with self._lock:
-                with contextlib.suppress(Timeout, NoRoomError):
-                    self._advance(wait=True, progress=None, anew=True)
-                self._extend_tail(self._source.removed_after(self._tail_removed))
+            self._make_anew()
         return ask()
+
+    def _make_anew(self) -> None:
+        with self._lock:
+            with contextlib.suppress(Timeout, NoRoomError):
+                self._advance(wait=True, progress=None, anew=True)
+            self._extend_tail(self._source.removed_after(self._tail_removed))
 
     def bm25(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None
@@ -320,6 +362,16 @@ class TermIndex:
                 if places and word.startswith(begin):
                     known.setdefault(word, len(places))
         return nearest(term, known.items())
+
+    def places(self, pids: Sequence[int], terms: Collection[str]) -> dict[int, Places]:
+        """Where these terms stand in those of the passages that the index on disk has read."""
+        forward = self._forward
+        if forward is None:
+            return {}
+        found = forward.places(pids, terms)
+        if forward.damaged and forward is self._forward:
+            self._make_anew()
+        return found
 
     def likeliest(self, terms: Sequence[str], depth: int, scope: Scope | None) -> list[Found]:
         """Passages with any of the terms, best by BM25, several of a document if need be."""
@@ -378,13 +430,13 @@ class TermIndex:
                 )
             else:
                 # a mask may count row numbers of other collections as well, and more of them than this one has
-                limit = max(limit, int(limit * 1.5 * self._documents(searcher) / scope.count))
+                limit = max(limit, int((depth + 16) * SPARE * self._documents(searcher) / scope.count))
         while True:
             hits = searcher.search(query, limit, count=False).hits
             found = self._sift(searcher, hits, scope, removed, per_document)
             if len(found) >= depth or len(hits) < limit:
                 return found
-            limit *= 8
+            limit *= min(8, 2 * depth // len(found) + 1) if found else 8
 
     def _only(self, scope: Scope) -> Any:
         """The scope as a part of the query that changes no score; kept, for a conversation asks within the same one."""

@@ -1,0 +1,256 @@
+"""Which terms has this passage, and where?
+
+The words index tells which passages have a term; this is the other way round, for whoever looks at a few dozen passages
+side by side (``rerank/evidence.py``): to find a question's terms here takes 3 µs a passage, to analyse its text 60. A
+passage never changes and its number is never used twice, so nothing here is ever out of date; what is not here, or is
+damaged, is for the caller to analyse. The files lie in the folder of the words index and go with it.
+
+A *segment* is two files: the terms as numbers, one passage behind the other, and what is needed to read them. A term is
+known by 64 bits of its hash, so that segments need no dictionary of words.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+import weakref
+import zlib
+from array import array
+from collections.abc import Collection, Sequence
+from hashlib import blake2b
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+SEGMENT = 65_536  # passages written as one; as many are in memory until then
+MOST = 262_144  # passages of a segment that is made of others
+_NUMBERS, _TABLE = ".terms", ".npz"  # int32 each; numpy's arrays, whose archive has checksums
+_ARRAYS = ("pids", "ends", "titles", "sums", "hashes", "numbers")
+
+#: The terms that a passage's title has, and where in its text each term stands: 0, 1, … as an analyser lists them.
+Places = tuple[set[str], dict[str, list[int]]]
+
+
+class Draft:
+    """Passages on their way into a segment."""
+
+    def __init__(self) -> None:
+        self._pids, self._ends, self._titles = array("q"), array("q"), array("i")
+        self._sums, self._terms = array("L"), bytearray()
+        self._vocabulary = _Vocabulary()
+        self._numbers = _Numbers(self._vocabulary)
+
+    def __len__(self) -> int:
+        return len(self._pids)
+
+    def add(self, pid: int, title: list[str], text: list[str]) -> None:
+        """What the analyser made of both: each item holds the terms of one raw token, with spaces between them."""
+        number = self._numbers.__getitem__
+        heading = b"".join(map(number, title))
+        data = heading + b"".join(map(number, text))
+        self._terms += data
+        self._pids.append(pid)
+        self._ends.append(len(self._terms) // 4)
+        self._titles.append(len(heading) // 4)
+        self._sums.append(zlib.crc32(data))
+
+    def save(self, folder: Path) -> None:
+        hashes = np.fromiter(map(_hash, self._vocabulary), dtype=np.uint64, count=len(self._vocabulary))
+        order = np.argsort(hashes, kind="stable")
+        _write(
+            folder,
+            self._terms,
+            pids=np.array(self._pids, dtype=np.int64),
+            ends=np.array(self._ends, dtype=np.int64),
+            titles=np.array(self._titles, dtype=np.int32),
+            sums=np.array(self._sums, dtype=np.uint32),
+            hashes=hashes[order],
+            numbers=order.astype(np.int32),
+        )
+
+
+class Forward:
+    """The segments in a folder, as they were when it was opened."""
+
+    def __init__(self, folder: Path) -> None:
+        tables = {path: _opened(path) for path in sorted(folder.glob(f"forward-*{_TABLE}"))}
+        self._segments = [found for found in tables.values() if found is not None]
+        #: A segment without one of its files, or with a file that is not whole: the index is then made anew.
+        self.damaged = [path for path, found in tables.items() if found is None]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._segments))
+
+    def places(self, pids: Sequence[int], terms: Collection[str]) -> dict[int, Places]:
+        """Where these terms stand, for each of these passages that is here and whole."""
+        found: dict[int, Places] = {}
+        wanted = np.array(pids, dtype=np.int64)
+        listed = list(terms)
+        hashes = np.fromiter(map(_hash, listed), dtype=np.uint64, count=len(listed))
+        for segment in self._segments:
+            found.update(segment.places(wanted, listed, hashes))
+            if not segment.whole:
+                self.damaged.append(segment.path)
+        return found
+
+    def problems(self, name: str) -> list[str]:
+        """Files whose bytes are not those that were written."""
+        wrong = [*self.damaged, *(part.path for part in self._segments if not part.is_sound())]
+        return [f"{name}: {path.name} is damaged; run rebuild" for path in dict.fromkeys(wrong) if path.exists()]
+
+    def merge(self) -> None:
+        """Make one of the newest segments where they are about as large as those before them: there are never many."""
+        while len(self._segments) > 1:
+            *_, before, last = self._segments
+            if 4 * len(last) < len(before) or len(last) + len(before) > MOST:
+                return
+            merged = _merged(before, last)
+            for old in (before, last):
+                old.delete()
+            self._segments[-2:] = [merged] if merged else []
+
+
+class _Segment:
+    """One file of terms. It stays open while somebody reads it, whoever deletes it."""
+
+    def __init__(self, path: Path, table: dict[str, Any]) -> None:
+        self.path, self.table, self.whole = path, table, True
+        self._starts = np.concatenate([[0], table["ends"]])
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        if os.fstat(self._file).st_size != 4 * int(self._starts[-1]):
+            raise ValueError(f"{path.name} is not whole")
+
+    def __len__(self) -> int:
+        return len(self.table["pids"])
+
+    def places(self, wanted: Ints, terms: Sequence[str], hashes: npt.NDArray[np.uint64]) -> dict[int, Places]:
+        rows = _rows_of(self.table["pids"], wanted)
+        if not len(rows):
+            return {}
+        starts = 4 * self._starts[rows]
+        sizes = 4 * self._starts[rows + 1] - starts
+        listed = zip(starts.tolist(), sizes.tolist(), strict=True)
+        parts = [os.pread(self._file, size, start) for start, size in listed]
+        if list(map(zlib.crc32, parts)) != self.table["sums"][rows].tolist():
+            self.whole = False
+            whole = [zlib.crc32(part) == self.table["sums"][row] for part, row in zip(parts, rows, strict=True)]
+            rows, parts = rows[whole], list(compress(parts, whole))
+        pids = self.table["pids"][rows].tolist()
+        found: dict[int, Places] = {pid: (set(), {}) for pid in pids}
+        here = _rows_of(self.table["hashes"], hashes, every=True)
+        named = {int(self.table["numbers"][at]): term for at, term in zip(here.tolist(), terms, strict=True) if at >= 0}
+        if not named or not parts:
+            return found
+        numbers = np.frombuffer(b"".join(parts), dtype=np.int32)
+        sought = np.zeros(len(self.table["numbers"]), dtype=np.bool_)
+        sought[list(named)] = True
+        matches = np.flatnonzero(sought[numbers])
+        ends = np.cumsum([len(part) // 4 for part in parts])
+        owners = np.searchsorted(ends, matches, side="right")
+        begins = np.concatenate([[0], ends[:-1]])[owners] + self.table["titles"][rows][owners]
+        for owner, number, place in zip(
+            owners.tolist(), numbers[matches].tolist(), (matches - begins).tolist(), strict=True
+        ):
+            title, places = found[pids[owner]]
+            term = named[number]
+            if place < 0:
+                title.add(term)
+            elif term in places:
+                places[term].append(place)
+            else:
+                places[term] = [place]
+        return found
+
+    def terms(self) -> npt.NDArray[np.int32]:
+        return np.fromfile(self.path, dtype=np.int32)
+
+    def is_sound(self) -> bool:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:  # made part of another meanwhile
+            return True
+        edges = zip((4 * self._starts).tolist(), (4 * self._starts[1:]).tolist(), self.table["sums"], strict=False)
+        return all(zlib.crc32(data[start:stop]) == total for start, stop, total in edges)
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(_TABLE).unlink(missing_ok=True)
+
+
+def _opened(table: Path) -> _Segment | None:
+    """None where it is damaged: its passages are then analysed."""
+    try:
+        with table.open("rb") as file, np.load(file) as arrays:
+            found = {name: arrays[name] for name in _ARRAYS}
+        return _Segment(table.with_suffix(_NUMBERS), found)
+    except Exception:  # numpy and zipfile have many words for damage
+        return None
+
+
+def _write(folder: Path, terms: bytes | bytearray | memoryview, **arrays: Any) -> Path:
+    name = f"forward-{int(arrays['pids'][0]):016d}-{uuid.uuid4().hex[:8]}"
+    numbers, table = folder / f"{name}{_NUMBERS}", folder / f"{name}{_TABLE}"
+    numbers.write_bytes(terms)
+    draft = folder / f"{name}.draft"
+    with draft.open("wb") as file:
+        np.savez(file, **arrays)
+    draft.rename(table)  # a segment is there when its table is
+    return table
+
+
+def _merged(one: _Segment, other: _Segment) -> _Segment | None:
+    hashes = np.unique(np.concatenate([one.table["hashes"], other.table["hashes"]]))
+    terms = np.concatenate([_renumbered(part, hashes) for part in (one, other)])
+    table = {name: np.concatenate([one.table[name], other.table[name]]) for name in ("pids", "titles", "sums")}
+    ends = np.concatenate([one.table["ends"], other.table["ends"] + one.table["ends"][-1]])
+    starts = np.concatenate([[0], ends])
+    sums = [
+        zlib.crc32(terms[start:stop].tobytes()) for start, stop in zip(starts.tolist(), ends.tolist(), strict=False)
+    ]
+    table |= {"ends": ends, "sums": np.array(sums, dtype=np.uint32), "hashes": hashes}
+    table["numbers"] = np.arange(len(hashes), dtype=np.int32)
+    return _opened(_write(one.path.parent, terms.tobytes(), **table))
+
+
+def _renumbered(segment: _Segment, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    table = np.empty(len(segment.table["numbers"]), dtype=np.int32)
+    table[segment.table["numbers"]] = np.searchsorted(hashes, segment.table["hashes"]).astype(np.int32)
+    found: npt.NDArray[np.int32] = table[segment.terms()]
+    return found
+
+
+def _rows_of(column: npt.NDArray[Any], wanted: npt.NDArray[Any], every: bool = False) -> Ints:
+    """Where these stand in a sorted column; without those that do not, or -1 for them where ``every`` one is wanted."""
+    if not len(column):
+        return np.full(len(wanted) if every else 0, -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
+    there = column[at] == wanted
+    return np.where(there, at, -1) if every else at[there]
+
+
+class _Vocabulary(dict[str, int]):
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self)
+        return number
+
+
+class _Numbers(dict[str, bytes]):
+    """An item's terms as numbers: most of a text is items seen before."""
+
+    def __init__(self, vocabulary: _Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
+
+    def __missing__(self, item: str) -> bytes:
+        numbers = self[str(item)] = array("i", [self._vocabulary[term] for term in item.split()]).tobytes()
+        return numbers
+
+
+def _hash(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

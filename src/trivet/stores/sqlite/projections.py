@@ -1,0 +1,197 @@
+"""Which indexes has this collection, and are they up to date?
+
+Each is opened when somebody first asks for it, and may be thrown away at any time. The graph, which takes longest to
+read, is read in the background, out of the way of whoever asks meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from trivet.errors import TrivetError
+from trivet.stores.contract import Model
+from trivet.stores.sqlite.scopes import Scopes
+from trivet.stores.sqlite.sources import Vectors
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.graph import GraphIndex
+    from trivet.stores.sqlite.meaning import VectorIndex
+    from trivet.stores.sqlite.store import SqliteStore
+    from trivet.stores.sqlite.words import Progress, TermIndex
+
+PAUSE, PATIENCE = 0.002, 50  # seconds, and how many such the background waits for a search before it goes on
+
+
+class Projections(Scopes):
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(store, cid, uid, name, config)
+        self._reading = threading.Event()
+        self._looked = False
+        self._asked = 0  # searches that are being answered
+        self._words: TermIndex | None = None
+        self._trigrams: TermIndex | None = None
+        self._graph: GraphIndex | None = None
+        self._meanings: dict[int, VectorIndex] = {}
+
+    def words(self) -> TermIndex:
+        from trivet.stores.sqlite.words import TermIndex
+
+        with self._lock:
+            if self._words is None:
+                identity = f"{self.analyzer.id}/{self._uid}"
+                self._words = TermIndex(
+                    self._folder / "words", self, self.analyzer.line, identity, halves=self.analyzer.halves
+                )
+            return self._words
+
+    def trigrams(self) -> TermIndex:
+        from trivet.stores.sqlite.words import TermIndex
+
+        with self._lock:
+            if self._trigrams is None:
+                self._trigrams = TermIndex(
+                    self._folder / "trigrams", self, _trigram_line, f"pg_trgm/1/{self._uid}", positions=False
+                )
+            return self._trigrams
+
+    def concepts(self) -> GraphIndex:
+        from trivet.stores.sqlite.graph import GraphIndex
+
+        with self._lock:
+            if self._graph is None:
+                identity = f"{self.analyzer.id}/{self._uid}"
+                self._graph = GraphIndex(self._folder / "graph", self, identity, self.analyzer.stop_words)
+            return self._graph
+
+    def meaning(self, model: Model) -> VectorIndex:
+        from trivet.stores.sqlite.meaning import VectorIndex
+
+        with self._lock:
+            if model.mid not in self._meanings:
+                source = Vectors(self, model.mid)
+                self._meanings[model.mid] = VectorIndex(
+                    self._folder / f"meaning-{model.mid}", source, model.dim, f"{model.id}/{self._uid}"
+                )
+            return self._meanings[model.mid]
+
+    def _look_at_projections(self) -> None:
+        """Open what lies on disk before the first write: later, one that is ahead of a restored backup could not be
+        told from one that is not."""
+        if self._looked:
+            return
+        self._looked = True
+        if (self._folder / "words").exists():
+            self.words()
+        if (self._folder / "trigrams").exists():
+            self.trigrams()
+        if (self._folder / "graph").exists():
+            self.concepts()
+        model = self.state().model
+        if model is not None and (self._folder / f"meaning-{model.mid}").exists():
+            self.meaning(model)
+
+    def tidy(self, progress: Progress | None = None, graph: bool = False) -> None:
+        """Bring the projections on disk up to date now, so that no search has to wait for it."""
+        self.tidy_words(progress)
+        state = self.state()
+        if state.model is not None and state.model.vectors:
+            meaning = self.meaning(state.model)
+            meaning.catch_up(state.version)
+            meaning.compact(at_least=1_000)
+        if graph or self._graph is not None:  # in use
+            self._connect()
+
+    def tidy_words(self, progress: Progress | None = None) -> None:
+        self.words().catch_up(self.state().version, progress)
+
+    def verify(self) -> tuple[list[str], dict[str, int]]:
+        """What is wrong with the rows or the projections, and how many of each were looked at."""
+        problems = self.problems()
+        words = self.words()
+        for _ in range(10):  # until nobody wrote in between: two moments must not be compared
+            state = self.state()
+            words.catch_up(state.version)
+            indexed = words.size
+            if self.state().version == state.version:
+                break
+        else:
+            indexed = state.passages  # no quiet moment: there is nothing to compare
+        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
+        problems += self.projection_problems()
+        if indexed != state.passages:
+            problems.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
+        if state.model is not None:
+            self.meaning(state.model).catch_up(state.version)
+            checked["vectors"] = state.model.vectors
+        return problems, checked
+
+    def projection_problems(self) -> list[str]:
+        """Damaged files of the projections that are on disk."""
+        self._look_at_projections()
+        indexes = (self._words, self._trigrams, self._graph, *self._meanings.values())
+        return [told for index in indexes if index is not None for told in index.problems()]
+
+    def discard_projections(self) -> None:
+        """Forget and delete every projection; the next search builds them from the truth."""
+        with self._lock:
+            for index in (self._words, self._trigrams, self._graph, *self._meanings.values()):
+                if index is not None:
+                    index.discard()
+            self._words = self._trigrams = self._graph = None
+            self._meanings.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- in the background ------------------------------------------------------------------------------------------
+
+    def read_connections(self) -> None:
+        """Bring the graph up to date in the background."""
+        if not self._reading.is_set():
+            self._reading.set()
+            self.store.start(self._read_connections)
+
+    def _read_connections(self) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed meanwhile: the next process does it
+                self._connect(self._give_way)
+        finally:
+            self._reading.clear()
+
+    def _connect(self, give_way: Callable[[], None] | None = None) -> None:
+        index = self.concepts()
+        index.catch_up(self.state().version, give_way=give_way)
+        index.settle(at_least=1_000)
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """Somebody waits for an answer meanwhile: what runs in the background gives way."""
+        with self._lock:
+            self._asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asked -= 1
+
+    def _give_way(self) -> None:
+        """Python runs one thread at a time and hands over every 5 ms: a search that meets a busy thread hundreds of
+        times would take seconds. So the background stands still while somebody asks, though not for ever."""
+        for _ in range(PATIENCE):
+            if not self._asked:
+                return
+            time.sleep(PAUSE)
+
+
+def dense(trigram: str) -> str:
+    """A trigram as one word: the index splits at blanks, and no trigram of letters and digits holds an underscore."""
+    return trigram.replace(" ", "_")
+
+
+def _trigram_line(text: str) -> str:
+    from trivet.trigrams import trigrams
+
+    return " ".join(dense(trigram) for trigram in dict.fromkeys(trigrams(text)))

@@ -1,0 +1,215 @@
+"""What does the truth say of one collection?
+
+Its state and its records, read: for callers, for a page of hits, and for whoever counts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trivet.analysis import Analyzer
+from trivet.errors import NotFoundError
+from trivet.filters import Filter
+from trivet.stores.contract import Change, Model, State
+from trivet.stores.sqlite import chains, facets, feedback, history, records
+from trivet.stores.sqlite.filter_sql import compile_filter
+from trivet.types import Document, Facet, Feedback, Link, Period, Succession
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.store import SqliteStore
+
+
+class Reading:
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        self._uid = uid
+        self.store, self.cid, self.name, self.config = store, cid, name, dict(config)
+        self.analyzer = Analyzer(self.config.get("language", "en"))
+        self._database = store.database
+        self._folder = store.index_folder / f"c{cid}"
+        self._lock = threading.Lock()
+        self._chained = (-1, False)  # at which version: is there a link that changes recall?
+
+    @property
+    def read_only(self) -> bool:
+        return self._database.read_only
+
+    def state(self) -> State:
+        with self._database.explained():
+            row = (
+                self._database.read()
+                .execute(
+                    "SELECT version, settings, documents, passages, m.mid, m.id, m.spec, m.dim, m.vectors "
+                    "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
+                    (self.cid,),
+                )
+                .fetchone()
+            )
+        if row is None:
+            raise NotFoundError(f"collection: {self.name!r} was dropped")
+        version, settings, documents, passages, *model = row
+        return State(version, settings, documents, passages, None if model[0] is None else Model(*model))
+
+    def _settings(self, connection: sqlite3.Connection) -> str:
+        row = connection.execute("SELECT settings FROM collections WHERE cid = ?", (self.cid,)).fetchone()
+        if row is None:
+            raise NotFoundError(f"collection: {self.name!r} was dropped")
+        return str(row[0])
+
+    def settings_history(self, limit: int) -> list[Change]:
+        self.state()  # refuses a collection that was dropped
+        with self._database.explained():
+            return history.read(self._database.read(), self.cid, limit)
+
+    def settings_change(self, number: int) -> Change | None:
+        with self._database.explained():
+            return history.find(self._database.read(), self.cid, number)
+
+    def model_id(self, mid: int) -> str:
+        rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
+        return str(rows[0][0]) if rows else ""
+
+    def links_of(self, identifier: str | None = None) -> list[Link]:
+        """Links from or to a document; every link of the collection without one."""
+        sql = "SELECT source, target, type, weight FROM links WHERE cid = ?"
+        values: tuple[Any, ...] = (self.cid,)
+        if identifier is not None:
+            sql = f"{sql} AND source = ? UNION {sql} AND target = ?"
+            values = (self.cid, identifier, self.cid, identifier)
+        return [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
+
+    def feedbacks(self) -> list[Feedback]:
+        self.state()  # refuses a collection that was dropped
+        with self._database.explained():
+            return feedback.read(self._database.read(), self.cid)
+
+    def dids(self, ids: Sequence[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for start in range(0, len(ids), 500):
+            chunk = list(ids[start : start + 500])
+            marks = ", ".join("?" * len(chunk))
+            rows = self._all(f"SELECT id, did FROM documents WHERE cid = ? AND id IN ({marks})", (self.cid, *chunk))
+            found.update(rows)
+        return found
+
+    def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
+        with self._database.explained():
+            return records.fetch(self._database.read(), dids)
+
+    def fetch_spans(self, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
+        with self._database.explained():
+            return records.fetch_spans(self._database.read(), pids)
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Every document, by row number, a page at a time so that no read transaction stays open."""
+        last = 0
+        condition = ""
+        values: list[Any] = []
+        if where is not None:
+            sql, values = compile_filter(where, self.cid)
+            condition = f" AND did IN ({sql})"
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT 500"
+        while rows := self._all(sql, (self.cid, last, *values)):
+            last = rows[-1][0]
+            yield from map(records.document_of, rows)
+
+    def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]:
+        """(row number, document) of those behind a row number, in its order. A document keeps its number for good and
+        a new one gets a higher one: whoever goes on from the last number skips nothing and sees nothing twice."""
+        condition = ""
+        values: list[Any] = []
+        if where is not None:
+            sql, values = compile_filter(where, self.cid)
+            condition = f" AND did IN ({sql})"
+        sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT ?"
+        return [(row[0], records.document_of(row)) for row in self._all(sql, (self.cid, after, *values, limit))]
+
+    def _within(self, where: Filter | None) -> facets.Condition:
+        if where is None:
+            return "", ()
+        sql, values = compile_filter(where, self.cid)
+        return f" AND did IN ({sql})", values
+
+    def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
+        """The kinds first, then every field of the metadata, ``most`` of them."""
+        within = self._within(where)
+        with self._database.explained():
+            connection = self._database.read()
+            found = [facets.kinds(connection, self.cid, within, values)]
+            return found + [facets.facet(connection, self.cid, key, within, values) for key in self.fields()[:most]]
+
+    def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
+        with self._database.explained():
+            return facets.timeline(self._database.read(), self.cid, column, step, self._within(where))
+
+    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
+        with self._database.explained():
+            return facets.superseded(self._database.read(), self.cid, ids, limit)
+
+    def texts(self, limit: int) -> list[tuple[str, str]]:
+        with self._database.explained():
+            return facets.texts(self._database.read(), self.cid, limit)
+
+    def count(self, table: str) -> int:
+        return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = ?", (self.cid,))[0][0])
+
+    def count_any(self) -> bool:
+        return bool(self._all("SELECT 1 FROM documents WHERE cid = ? LIMIT 1", (self.cid,)))
+
+    def fields(self) -> list[str]:
+        """The metadata keys in use; a skip-scan, one look-up a key."""
+        found: list[str] = []
+        sql = "SELECT key FROM fields WHERE cid = ? AND key > ? ORDER BY key LIMIT 1"
+        while row := self._all(sql, (self.cid, found[-1] if found else "")):
+            found.append(row[0][0])
+        return found
+
+    def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._database.explained():
+            return self._database.read().execute(sql, tuple(values)).fetchall()
+
+    def problems(self) -> list[str]:
+        """Do the counts every search relies on agree with the rows?"""
+        self.state()  # refuses a collection that was dropped
+        # One statement sees one moment: another process may be writing.
+        row = self._all(
+            "SELECT c.documents, (SELECT count(*) FROM documents d WHERE d.cid = c.cid), "
+            "c.passages, (SELECT count(*) FROM passages p WHERE p.cid = c.cid), "
+            "coalesce(m.vectors, 0), (SELECT count(*) FROM vectors v WHERE v.mid = m.mid), "
+            "(SELECT count(*) FROM documents d WHERE d.cid = c.cid "
+            "AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.did = d.did)) "
+            "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
+            (self.cid,),
+        )[0]
+        found: list[str] = []
+        for name, kept, rows in (("documents", *row[0:2]), ("passages", *row[2:4]), ("vectors", *row[4:6])):
+            if rows != kept:
+                found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
+        if lost := row[6]:
+            found.append(f"documents: {lost:,} have no passage and cannot be found")
+        return found
+
+    # --- links that change recall -----------------------------------------------------------------------------------
+
+    def has_chains(self, version: int) -> bool:
+        """Is there any link that changes recall? Looked up once a version: a search without them pays nothing."""
+        known, found = self._chained
+        if known != version:
+            with self._database.explained():
+                found = chains.any_that_count(self._database.read(), self.cid)
+            self._chained = (version, found)
+        return found
+
+    def successors(self, dids: Sequence[int]) -> list[Succession]:
+        with self._database.explained():
+            return chains.successors(self._database.read(), self.cid, dids)
+
+    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+        with self._database.explained():
+            return chains.resolutions(self._database.read(), self.cid, dids)
+
+    def first_passages(self, dids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
+        with self._database.explained():
+            return chains.first_passages(self._database.read(), dids)

@@ -1,0 +1,95 @@
+"""Which documents does a filter allow, as a mask that every leg takes?
+
+Masks are remembered until the next write: a conversation asks within the same one again and again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from trivet.errors import InputError
+from trivet.filters import BUILT_IN_FIELDS, And, Filter, Not, fields_of, split_field
+from trivet.stores.sqlite.filter_sql import compile_filter
+from trivet.stores.sqlite.sources import Sources
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.scope import Scope
+    from trivet.stores.sqlite.store import SqliteStore
+
+SCOPES_KEPT = 64  # filters whose mask is remembered until the next write
+
+
+class Scopes(Sources):
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(store, cid, uid, name, config)
+        self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
+        self._scopes_version = -1
+
+    def check_fields(self, where: Filter) -> None:
+        """Refuse a field that no document has: a typo would otherwise answer with silence."""
+        for field, must_be_known in fields_of(where):
+            built_in, name = split_field(field)
+            if built_in or not must_be_known or not self.count_any():
+                continue
+            if not self._all("SELECT 1 FROM fields WHERE cid = ? AND key = ? LIMIT 1", (self.cid, name)):
+                known = [*BUILT_IN_FIELDS, *self.fields()]
+                close = get_close_matches(name, known, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+
+    def matching(self, where: Filter) -> list[int]:
+        sql, values = compile_filter(where, self.cid)
+        return [did for (did,) in self._all(sql, values)]
+
+    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+        """The mask every leg applies; None when everything may answer."""
+        if where is None and not exclude:
+            return None
+        from trivet.stores.sqlite.scope import Scope
+
+        size = int(self._all("SELECT value FROM counters WHERE name = 'document'", ())[0][0])
+        scope = self._scope_of(where, size, version) if where is not None else Scope.everything(size)
+        return scope.without(list(self.dids(exclude).values())) if exclude else scope
+
+    def only(self, did: int) -> Scope:
+        """Just this document."""
+        from trivet.stores.sqlite.scope import Scope
+
+        return Scope.of([did], did)
+
+    def _scope_of(self, where: Filter, size: int, version: int) -> Scope:
+
+        with self._lock:
+            if version != self._scopes_version:
+                self._scopes.clear()
+                self._scopes_version = version
+            elif where in self._scopes:
+                self._scopes.move_to_end(where)
+                return self._scopes[where]
+        self.check_fields(where)
+        scope = self._mask(where, size)
+        with self._lock:
+            # an access is no news, so a version does not tell when a mask made of access times is out of date
+            if version == self._scopes_version and not any(field == "accessed" for field, _ in fields_of(where)):
+                self._scopes[where] = scope
+                if len(self._scopes) > SCOPES_KEPT:
+                    self._scopes.popitem(last=False)
+        return scope
+
+    def _mask(self, where: Filter, size: int) -> Scope:
+        """What is not something is a mask turned over: most filters with a "not" leave out a few of very many."""
+        from trivet.stores.sqlite.scope import Scope
+
+        match where:
+            case Not(part):
+                return Scope.everything(size).without(self.matching(part))
+            case And(parts) if any(isinstance(part, Not) for part in parts):
+                rest = tuple(part for part in parts if not isinstance(part, Not))
+                left_out = [did for part in parts if isinstance(part, Not) for did in self.matching(part.part)]
+                return (self._mask(And(rest), size) if rest else Scope.everything(size)).without(left_out)
+            case And((part,)):
+                return self._mask(part, size)
+        return Scope.of(self.matching(where), size)

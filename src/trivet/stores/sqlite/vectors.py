@@ -1,0 +1,191 @@
+"""Which of these vectors are nearest?
+
+A block of vectors side by side, in memory or in a file, with the passage and document each belongs to. Scores are exact
+cosines: where there are codes, they only say which rows are worth comparing.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from trivet.stores.sqlite.codes import Codes, Mask, portions
+from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.tail import Found
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
+
+FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
+
+
+class Rows(Protocol):
+    """Vectors by row; ``None``: all of them."""
+
+    def __len__(self) -> int: ...
+    def take(self, rows: Ints | None) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """In memory."""
+
+    vectors: Floats
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def take(self, rows: Ints | None) -> Floats:
+        return self.vectors if rows is None else self.vectors[rows]
+
+
+class Filed:
+    """In a file, read row by row: a mapped file would count as this process's memory, page by page."""
+
+    def __init__(self, path: Path, count: int, dim: int) -> None:
+        self._count, self._dim = count, dim
+        self._file = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def take(self, rows: Ints | None) -> Floats:
+        wanted = np.arange(self._count) if rows is None else rows
+        found = np.empty((len(wanted), self._dim), dtype=np.float32)
+        if not found.size:
+            return found
+        into, width = found.data.cast("B"), 4 * self._dim
+        # neighbours are read at once
+        breaks = np.flatnonzero(np.diff(wanted) != 1) + 1
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(wanted)], strict=True):
+            read = os.preadv(self._file, [into[start * width : stop * width]], int(wanted[start]) * width)
+            if read != (stop - start) * width:
+                raise ValueError("the file of vectors is shorter than it was")
+        return found
+
+
+@dataclass(slots=True)
+class Block:
+    """Vectors with the passage and document each belongs to; a removed row has pid 0."""
+
+    pids: Ints
+    dids: Ints
+    rows: Rows
+    codes: Codes | None = None  # for a large block
+    gone: bool = False  # is any row removed?
+    alive: Mask | None = None  # then which are not, when somebody has asked
+
+    def __len__(self) -> int:
+        return len(self.pids)
+
+    def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
+        mask = self._mask(scope)
+        if self.codes is None or (mask is not None and mask.count <= FEW_ROWS):
+            return self._exact(query, depth, None if mask is None else mask.rows())
+        return self._scan(self.codes, query, depth, mask)
+
+    def _mask(self, scope: Scope | None) -> Mask | None:
+        """What may be seen; kept with the scope, for a conversation asks within the same one."""
+        if scope is None:
+            if self.gone and self.alive is None:
+                self.alive = Mask(self.pids > 0)
+            return self.alive
+        owner, kept = scope.seen
+        if owner is self.pids and isinstance(kept, Mask):
+            return kept
+        alive = scope.rows(self.dids)
+        made = Mask(alive & (self.pids > 0) if self.gone else alive)
+        if self.codes is not None:
+            scope.seen = (self.pids, made)
+        return made
+
+    def _exact(self, query: Floats, depth: int, rows: Ints | None) -> list[Found]:
+        return self._top(self.rows.take(rows) @ query, rows, depth)
+
+    def _scan(self, codes: Codes, query: Floats, depth: int, mask: Mask | None) -> list[Found]:
+        wanted = codes.wanted(depth)
+        while True:
+            wanted = min(wanted, len(self))
+            rows = codes.likeliest(query, wanted, mask)
+            top = self._exact(query, depth, rows)
+            if len(top) >= depth or len(rows) < wanted or wanted == len(self):
+                return top
+            wanted *= 4  # a few long documents filled the list with their passages
+
+    def _top(self, scores: Floats, rows: Ints | None, depth: int) -> list[Found]:
+        """Best passage of each of the best ``depth`` documents."""
+        wanted = depth + depth // 2 + 16
+        while True:
+            partial = wanted < len(scores)
+            order = np.argpartition(-scores, wanted)[:wanted] if partial else np.arange(len(scores))
+            where = order if rows is None else rows[order]
+            order = order[np.lexsort((self.dids[where], -scores[order]))]
+            where = order if rows is None else rows[order]
+            best: dict[int, Found] = {}
+            listed = zip(scores[order].tolist(), self.pids[where].tolist(), self.dids[where].tolist(), strict=True)
+            for score, pid, did in listed:
+                best.setdefault(did, (score, pid, did))
+                if len(best) == depth:
+                    break
+            if len(best) == depth or wanted >= len(scores):
+                return list(best.values())
+            wanted *= 4
+
+    def remove(self, pids: set[int]) -> None:
+        dead = np.isin(self.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
+        if dead.any():
+            self.pids = np.where(dead, 0, self.pids)
+            self.gone, self.alive = True, None
+
+    def parts(self) -> Iterator[Part]:
+        """What is not removed, some tens of thousands at a time."""
+        for portion in portions(len(self)):
+            kept = portion[self.pids[portion] > 0]
+            yield self.pids[kept], self.dids[kept], self.rows.take(kept)
+
+
+def joined(parts: list[Part], dim: int) -> Block:
+    """One block of several parts, in memory."""
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Block(none, none, Held(np.zeros((0, dim), dtype=np.float32)))
+    pids, dids, vectors = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Block(pids, dids, Held(vectors))
+
+
+class Room:
+    """Space behind the vectors of a block that grows: a write of one document must not copy all that came before.
+
+    What was handed out stays as it was: rows are only ever written behind the last one that anybody has.
+    """
+
+    def __init__(self, dim: int) -> None:
+        self._space = np.zeros((0, dim), dtype=np.float32)
+        self._used = 0
+
+    def extended(self, block: Block, parts: list[Part]) -> Block:
+        """The block with these behind its own; another one, for somebody may be scanning the first."""
+        count = len(block)
+        total = count + sum(len(part[0]) for part in parts)
+        if total > len(self._space) or self._used != count or not np.shares_memory(block.rows.take(None), self._space):
+            space = np.empty((max(total + total // 2, 64), self._space.shape[1]), dtype=np.float32)
+            space[:count] = block.rows.take(None)
+            self._space = space
+        at = count
+        for _, _, vectors in parts:
+            self._space[at : at + len(vectors)] = vectors
+            at += len(vectors)
+        self._used = total
+        pids, dids = (
+            np.concatenate([own, *(part[at] for part in parts)]) for at, own in enumerate((block.pids, block.dids))
+        )
+        return Block(pids, dids, Held(self._space[:total]), gone=block.gone)

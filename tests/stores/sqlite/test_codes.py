@@ -1,0 +1,104 @@
+"""Do the codes propose what is near, under every mask, and never what a mask leaves out?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trivet.stores.sqlite import codes, meaning, vectors
+from trivet.stores.sqlite.codes import Mask, made
+from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.vectors import Filed, Held
+
+from .test_meaning import DIM, check_exact, clustered, filled, opened
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand vectors go the way of a million: coarser codes first, vectors in a file, written as they are read."""
+    monkeypatch.setattr(codes, "LARGE", 500)
+    monkeypatch.setattr(codes, "PORTION", 300)
+    monkeypatch.setattr(codes, "QUICK_AT_LEAST", 200)
+    monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 100)
+    monkeypatch.setattr(meaning, "PORTION", 128)
+    monkeypatch.setattr(meaning, "BULK", 256)
+    monkeypatch.setattr(meaning, "IN_MEMORY", 1)
+    monkeypatch.setattr(vectors, "FEW_ROWS", 20)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.2, 0.05])
+def test_of_a_large_block_the_nearest_are_found_whatever_the_mask_leaves(
+    large: None, tmp_path: Path, share: float
+) -> None:
+    truth = filled(1_500)
+    index = opened(tmp_path / "m", truth)
+    assert index._base.codes is not None and index._base.codes.quick is not None
+    assert isinstance(index._base.rows, Filed)
+    chosen = np.random.default_rng(3).random(1_501) < share
+    scope = None if share == 1.0 else Scope(chosen)
+    shares = []
+    for query in clustered(10, seed=5):
+        expected = [did for _, _, did in truth.cosines(query) if scope is None or did in scope][:20]
+        found = index.best(query, 20, scope)
+        assert scope is None or all(did in scope for _, _, did in found)
+        assert len(found) == len(expected)
+        shares.append(len({did for _, _, did in found} & set(expected)) / len(expected))
+    assert np.mean(shares) >= 0.95
+
+
+def test_very_many_that_are_new_go_to_disk_as_they_are_read(large: None, tmp_path: Path) -> None:
+    truth = filled(1_000)
+    index = opened(tmp_path / "m", truth, compact=False)
+    assert len(index._base) >= 896, "all but what came behind the last whole portion"
+    assert index.size == 1_000
+    for pid in (1, 500, 1_000):
+        truth.remove(pid)
+    index.catch_up(truth.version)
+    assert index.size == 997
+    again = opened(tmp_path / "m", truth)
+    assert again.size == 997
+    for query in clustered(5, seed=9):
+        assert {did for _, _, did in index.best(query, 10, None)} == {did for _, _, did in again.best(query, 10, None)}
+
+
+def test_where_there_is_no_room_they_are_held_in_memory(
+    large: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(meaning.VectorIndex, "_snapshot", full)
+    truth = filled(1_000)
+    index = opened(tmp_path / "m", truth, compact=False)
+    assert (len(index._base), len(index._tail)) == (0, 1_000)
+    check_exact(index, truth, clustered(1, seed=5)[0], 10)
+
+
+def test_portions_make_the_codes_that_all_at_once_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = clustered(700)
+    whole = made(Held(rows).take, 700, DIM)
+    monkeypatch.setattr(codes, "PORTION", 128)
+    parts = made(Held(rows).take, 700, DIM)
+    for query in clustered(5, seed=2):
+        assert (whole.likeliest(query, 50, None) == parts.likeliest(query, 50, None)).all()
+
+
+def test_a_mask_keeps_every_row_that_it_was_made_of() -> None:
+    alive = np.random.default_rng(1).random(1_003) < 0.3
+    mask = Mask(alive)
+    assert mask.count == np.count_nonzero(alive)
+    assert (mask.rows() == np.flatnonzero(alive)).all()
+    assert (mask.of(np.arange(1_003)) == alive).all()
+
+
+def test_a_file_is_read_row_by_row_and_in_runs(tmp_path: Path) -> None:
+    rows = clustered(40)
+    rows.tofile(tmp_path / "v")
+    filed = Filed(tmp_path / "v", 40, DIM)
+    for wanted in ([3], [0, 1, 2, 7, 8, 39], [], list(range(40)), [9, 5, 6, 2]):
+        assert (filed.take(np.array(wanted, dtype=np.int64)) == rows[wanted]).all()
+    assert (filed.take(None) == rows).all()
+    with pytest.raises(ValueError, match="shorter"):
+        Filed(tmp_path / "v", 50, DIM).take(np.array([45]))
