@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -41,6 +41,7 @@ class Pages:
 
     def __init__(self, shelf: Shelf, tools: Tools) -> None:
         self._shelf, self._tools = shelf, tools
+        self._order_of: Callable[[int], int] = getattr(shelf, "order_of", int)  # where numbers are not one apart
 
     def page(self, answers: Answers, offset: int, query: Query, profile: Profile) -> Page:
         """The hits after ``offset``.
@@ -120,7 +121,7 @@ class Pages:
             document = documents.get(int(key))
             if document is None:  # deleted since it was ranked
                 continue
-            answers.order[document.id] = int(key)
+            answers.order[document.id] = self._order_of(int(key))
             pid = pids.get(key)
             span = begins.get(int(key)) if pid is None else spans.get(pid)
             if pid is not None and span is not None:

@@ -99,6 +99,18 @@ def test_a_store_of_the_first_migration_is_brought_up_to_date(
     postgres.sweep()
 
 
+def test_who_stands_next_to_whom_is_the_same_in_parts(postgres: Postgres) -> None:
+    """Rerankers ask how far apart two turns of a conversation were told."""
+    orders = []
+    for options in ({}, {"spread": 4}):
+        with trivet.open(postgres.fresh(**options), embedder="none") as memory:
+            memory.add([{"id": f"t{n}", "text": f"heron turn {n}", "meta": {"session": "s"}} for n in range(12)])
+            _, _, tools = memory._search.seen("heron", None, trivet.PROFILES["default"], (), None, 12)
+            orders.append(dict(sorted(tools.order.items())))
+    assert orders[0] == orders[1] and sorted(orders[0].values()) == list(range(1, 13))
+    postgres.sweep()
+
+
 def test_a_collection_keeps_its_parts_whatever_address_it_is_opened_by(postgres: Postgres) -> None:
     url = postgres.fresh()
     with trivet.open(f"{url}&spread=4&pool=1", "big", embedder="none") as memory:

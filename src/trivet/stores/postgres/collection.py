@@ -46,6 +46,10 @@ class Collection:
     def read_only(self) -> bool:
         return self._database.read_only
 
+    def order_of(self, did: int) -> int:
+        """The how-manieth document it was: of a spread collection the numbers are further apart."""
+        return did // self.parts.every[0].step
+
     def state(self) -> State:
         rows = self._all(
             "SELECT h.version, h.settings, h.documents, h.passages, m.mid, m.id, m.spec, m.dim, m.vectors "
