@@ -29,6 +29,7 @@ BUILT_IN_FIELDS = ("id", "kind", "title", "importance", *TIME_FIELDS)
 MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 _LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
+_SHOWN = 60  # characters of a filter that is quoted in a message
 MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
 
 
@@ -293,7 +294,7 @@ def _from_text(text: str) -> Filter | None:
         try:
             return parse_filter(json.loads(text))
         except json.JSONDecodeError as error:
-            raise InputError(f"where: {text!r} is not JSON ({error})") from None
+            raise InputError(f"where: {_shown(text)!r} is not JSON ({error})") from None
         except RecursionError:
             raise InputError(f"where: nested more than {MAX_DEPTH} levels deep") from None
         except ValueError as error:  # a number of 5,000 digits; ours are InputErrors and tell their own story
@@ -302,7 +303,9 @@ def _from_text(text: str) -> Filter | None:
             raise InputError(f"where: it cannot be read ({error})") from None
     found = _EXPRESSION.match(text)
     if not found:
-        raise InputError(f"where: {text!r} is not understood; write field=value, field!=value, field>=value or JSON")
+        raise InputError(
+            f"where: {_shown(text)!r} is not understood; write field=value, field!=value, field>=value or JSON"
+        )
     field, symbol, raw = found.groups()
     if symbol in _SYMBOLS:
         if split_field(field)[1] in TIME_FIELDS and split_field(field)[0] and _YEAR.fullmatch(raw):
@@ -315,6 +318,11 @@ def _from_text(text: str) -> Filter | None:
         values = [reading for item in raw.split(",") for reading in _readings(item.strip())]
         positive = In(field, tuple(values)) if len(values) > 1 else Eq(field, values[0])
     return _checked(Not(positive) if symbol == "!=" else positive)
+
+
+def _shown(text: str) -> str:
+    """What was written, or how it begins: a message is for reading."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _readings(raw: str) -> list[Value]:

@@ -10,6 +10,7 @@ import gc
 import os
 import random
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ READINGS = 20
 MOST_PER_QUERY = 100.0  # bytes; at this rate a million questions cost 100 MB
 SLACK = 6_000_000  # bytes: what the allocator may move between two readings of a short run
 OPENINGS = 25
+PATIENCE = 10.0  # seconds
 WORDS = ("harbour", "lantern", "granite", "willow", "copper", "otter", "river", "meadow", "quarry", "orchard", "marsh")
 
 
@@ -71,15 +73,20 @@ def _judge(account: Account, readings: list[tuple[int, int, int, int]]) -> None:
 
 def _open_again(account: Account, store: Path) -> None:
     """What is opened and closed leaves nothing open."""
-    counts = []
+    handles, before = [], set(threading.enumerate())
     for _ in range(OPENINGS):
         with trivet.open(store) as engine:
             engine.search("otter")
         gc.collect()
-        counts.append((_handles(), threading.active_count()))
+        handles.append(_handles())
     account.add("openings", OPENINGS)
-    if counts[-1] > counts[2]:
-        account.fault("leaked", f"(handles, threads) after an opening: {counts[2]} → {counts[-1]}")
+    if handles[-1] > handles[2]:
+        account.fault("leaked", f"handles after an opening: {handles[2]} → {handles[-1]}")
+    until = time.monotonic() + PATIENCE  # one that was told to end may still be at it
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < until:
+        time.sleep(0.1)
+    if left:
+        account.fault("leaked", f"threads of what is closed: {sorted(thread.name for thread in left)}")
 
 
 def _resident() -> int:

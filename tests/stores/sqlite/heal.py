@@ -106,7 +106,7 @@ def main(folder: Path, damage: str, only: str = "", attempts: int = 0) -> None:
     files = sorted(path.relative_to(whole) for path in held)
     assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
     for name in files if damage in DAMAGES else ():
-        for attempt in range(attempts or (4 if damage == "flipped" else 1)):
+        for attempt in range(attempts or (2 if damage == "flipped" else 1)):
             if only in str(name):
                 print(f"{damage} {name} {attempt}", flush=True)
                 broken = folder / "broken"

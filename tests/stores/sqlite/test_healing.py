@@ -40,7 +40,7 @@ def store(whole: Path, tmp_path: Path) -> Path:
 
 def run_heal(folder: Path, damage: str) -> None:
     command = [sys.executable, str(Path(heal.__file__)), str(folder), damage]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     told = ran.stdout.strip().splitlines()
     assert ran.returncode == 0, f"at {told[-1:]}: {ran.stderr[-2000:]} (exit {ran.returncode})"
     assert told[-1] == "all healed"
