@@ -41,7 +41,5 @@ def python_of(module: str) -> Path:
 def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()[
-            -1:
-        ]
-        raise UnavailableError("; ".join(errors) or f"{command[0]} ended with {done.returncode}")
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise UnavailableError(errors[-1] if errors else f"{command[0]} ended with {done.returncode}")

@@ -40,6 +40,8 @@ def words(text: str) -> list[str]:
 
 
 class Engine:
+    turns = True  # reading while it is written to breaks it: two threads take turns
+
     def __init__(self, folder: Path, setting: dict[str, Any]) -> None:
         self.folder, self.setting, self.given = folder, setting, Given()
 

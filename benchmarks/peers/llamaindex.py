@@ -20,6 +20,8 @@ FIELDS = ("shelf", "half")
 
 
 class Engine:
+    turns = True  # reading while it is written to breaks it: two threads take turns
+
     def __init__(self, folder: Path, setting: dict[str, Any]) -> None:
         self.folder, self.setting = folder, setting
         Settings.llm = MockLLM()

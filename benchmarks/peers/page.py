@@ -89,6 +89,7 @@ def _filtered(found: dict[str, Any], where: str) -> str:
 
 def _mixed(found: dict[str, Any]) -> str:
     said = f"{ms(number(found, 'searches_per_s'))} + {ms(number(found, 'writes_per_s'))}"
+    said += ", in turns" if found.get("turns") else ""
     return f"{said}, stopped: {_plain(found['errors'][0])[:60]}" if found.get("errors") else said
 
 
@@ -208,7 +209,8 @@ METHOD = """## What is measured
   write that returned survives differs: trivet's is on disk (`synchronous=FULL`); sqlite-vec's is in the WAL (NORMAL);
   Qdrant Edge, zvec, LanceDB, Chroma and Milvus Lite have logs or files of their own; LangChain, LlamaIndex and txtai
   keep it in memory until saved.
-- Mixed: two threads for 10 s, each nine searches to a write; what stopped a thread is told.
+- Mixed: two threads for 10 s, each nine searches to a write; what stopped a thread is told. *In turns*: FAISS's flat
+  memory and txtai's cursors do not stand a write during a search (a crash, an error), so a lock of ours is round them.
 - Cold open: a new process, files in the page cache, open until the first answer; the import apart (trivet imports what
   it needs when it is opened: that is in the first number). Median of three.
 - Build: documents and vectors given until everything is indexed, on disk and the first search has answered. Memory:

@@ -54,9 +54,8 @@ ALWAYS = ("numpy",)
 
 _FTS = "its FTS index (no positions), BITMAP indexes on the filtered fields, prefilter, RRFReranker"
 _HNSW = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000}
-_EDGE = (
-    "HNSW m 16, ef_construct 100; BM25 as sparse vector with IDF; keyword indexes; prefetch 100 each, RRF; optimized"
-)
+_FINE = {"m": 32, "ef_construct": 256, "full_scan_threshold": 10_000}
+_EDGE = "BM25 as sparse vector with IDF; keyword indexes; prefetch 100 each, RRF; optimized"
 
 ROWS = (
     Row(
@@ -94,14 +93,14 @@ ROWS = (
     Row(
         "Qdrant Edge",
         "qdrant_edge",
-        f"{_EDGE}, hnsw_ef 128",
+        f"HNSW m 16, ef_construct 100 (its defaults), hnsw_ef 128; {_EDGE}",
         {"hnsw": _HNSW, "prefetch": 100, "search": {"hnsw_ef": 128}},
     ),
     Row(
         "Qdrant Edge int8",
         "qdrant_edge",
-        f"{_EDGE}, scalar int8 in memory, oversampling 2, rescored, hnsw_ef 128",
-        {"hnsw": _HNSW, "prefetch": 100, "search": {"hnsw_ef": 128}, "quantized": True},
+        f"HNSW m 32, ef_construct 256, hnsw_ef 512, scalar int8 in memory, oversampling 2, rescored; {_EDGE}",
+        {"hnsw": _FINE, "prefetch": 100, "search": {"hnsw_ef": 512}, "quantized": True},
     ),
     Row(
         "Milvus Lite HNSW",
@@ -130,8 +129,8 @@ ROWS = (
     Row(
         "zvec HNSW int8",
         "zvec",
-        "HNSW m 16, ef_construction 200, int8 with refiner, ef 128; the rest as above",
-        {"index": {"m": 16, "ef_construction": 200}, "ef": 128, "int8": True},
+        "HNSW m 24, ef_construction 300, int8 with refiner, ef 256; the rest as above",
+        {"index": {"m": 24, "ef_construction": 300}, "ef": 256, "int8": True},
     ),
     Row(
         "sqlite-vec + FTS5",
@@ -143,8 +142,8 @@ ROWS = (
     Row(
         "sqlite-vec bits + FTS5",
         "sqlite_vec",
-        "vec0 bit[384], 8 times as many rescored by the float vectors; the rest as above",
-        {"coarse": True, "wide": 8},
+        "vec0 bit[384], 40 times as many rescored by the float vectors; the rest as above",
+        {"coarse": True, "wide": 40},
     ),
     Row(
         "txtai",
@@ -152,6 +151,12 @@ ROWS = (
         "hybrid, content in SQLite, Faiss as it chooses (IVF from 5,000 rows on, nprobe by its rule), BM25 normalised; "
         "filters in SQL over 2,000 candidates",
         {"config": {}, "candidates": 2000, "depth": 100},
+    ),
+    Row(
+        "txtai nprobe 256",
+        "txtai",
+        "the same, 256 cells looked at",
+        {"config": {"faiss": {"nprobe": 256}}, "candidates": 2000, "depth": 100},
     ),
     Row(
         "LangChain Ensemble",

@@ -57,7 +57,9 @@ def run(python: Path, order: dict[str, Any], limits: Limits) -> dict[str, Any]:
     if stopped:
         return {"failed": stopped, "memory_peak_mb": most}
     if process.returncode:
-        return {"failed": _last(errors) or f"ended with {process.returncode}", "memory_peak_mb": most}
+        code = process.returncode
+        why = f"killed by signal {-code}" if code < 0 else _last(errors) or f"ended with {code}"
+        return {"failed": why, "memory_peak_mb": most}
     result: dict[str, Any] = json.loads(lines[-1])
     if "memory_mb" in result:
         result["memory_mb"]["peak"] = max(result["memory_mb"]["peak"], most)

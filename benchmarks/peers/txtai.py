@@ -36,6 +36,8 @@ def vectors(texts: list[str]) -> Any:
 
 
 class Engine:
+    turns = True  # reading while it is written to breaks it: two threads take turns
+
     def __init__(self, folder: Path, setting: dict[str, Any]) -> None:
         self.path, self.setting = str(folder / "index"), setting
 

@@ -6,6 +6,7 @@ last line; whatever an engine prints of itself comes before. Nothing here is our
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -178,6 +179,7 @@ class Step:
         errors: list[str] = []
         until = time.perf_counter() + MIXED
         lock = threading.Lock()
+        turn = threading.Lock() if getattr(self.engine, "turns", False) else contextlib.nullcontext()
 
         def work(thread: int) -> None:
             try:
@@ -187,12 +189,14 @@ class Step:
                     for at in range(READS):
                         asked = (thread * 151 + number * READS + at) % ASKED
                         text = self.corpus.questions[asked]["text"]
-                        engine.search(text, self.corpus.asked[asked], {}, K)
+                        with turn:
+                            engine.search(text, self.corpus.asked[asked], {}, K)
                         with lock:
                             counts["searches"] += 1
                         if time.perf_counter() >= until:
                             return
-                    engine.write(*self._fresh(f"m{thread}-", number))
+                    with turn:
+                        engine.write(*self._fresh(f"m{thread}-", number))
                     with lock:
                         counts["writes"] += 1
                     number += 1
@@ -206,7 +210,8 @@ class Step:
         for thread in threads:
             thread.join()
         took = time.perf_counter() - started
-        return {f"{name}_per_s": round(count / took, 1) for name, count in counts.items()} | {"errors": errors}
+        told = {f"{name}_per_s": round(count / took, 1) for name, count in counts.items()}
+        return {**told, "turns": bool(getattr(self.engine, "turns", False)), "errors": errors}
 
     def cold(self) -> dict[str, Any]:
         """A new process, the files in the page cache: import, then open until the first answer."""
