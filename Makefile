@@ -45,7 +45,7 @@ test-stores: setup ## the contract on every store: SQLite, PostgreSQL, Qdrant, a
 test-robust: setup ## kills, damage, full disks, crowds, leaks, a million hostile inputs: about 45 minutes; figures on the last line
 	PYTHONPATH=tests $(BIN)/python -m robust
 
-test-robust-short: setup ## the same in five minutes, as CI runs it
+test-robust-short: setup ## the same in five minutes
 	PYTHONPATH=tests $(BIN)/python -m robust --short
 
 audit: setup     ## known weaknesses: in our code (bandit), in what it stands on (pip-audit, where its database can be reached)

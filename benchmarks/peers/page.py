@@ -78,7 +78,7 @@ def _cells(row: Row, found: dict[str, Any]) -> Iterator[str]:
 
 def _filtered(found: dict[str, Any], where: str) -> str:
     """p50 / p95, and how much of what is allowed and best it finds; said where it is not all right."""
-    part = found["ask"].get(where, {})
+    part = found.get("ask", {}).get(where, {})
     said = f"{ms(number(part, 'p50_ms'))} / {ms(number(part, 'p95_ms'))}, {share(number(part, 'dense', 'recall'))}"
     if part.get("not_allowed"):
         said += f", **{part['not_allowed']} not allowed**"

@@ -130,7 +130,12 @@ def test_the_table_says_what_failed_and_what_was_let_through(page: Any) -> None:
 
 def test_the_page_and_its_pictures_are_made_of_any_part_of_a_run(page: Any, script: Any) -> None:
     plots = script("peers.plots")
-    for found in (results(), results(**{"10k": {"trivet": row(2.0), PEER: {"build": {"failed": "x"}}}})):
+    stopped = {"build": row(1.0)["build"]}  # a run that was killed between two steps
+    for found in (
+        results(),
+        results(**{"89k": {OTHER: stopped}}),
+        results(**{"10k": {"trivet": row(2.0), OTHER: stopped, PEER: {"build": {"failed": "x"}}}}),
+    ):
         text = page.text(found, "peers-abc.json")
         assert "results/peers-abc.json" in text
         for picture in plots.drawn(found).values():
