@@ -19,6 +19,7 @@ from crash.crew import MEANING_ALONE, WORDS_ALONE, found_by, unique_word
 from crash.journal import outcomes, steps
 from robust.account import Account, Scale
 from robust.victim import DEEDS
+from trivet.stores.sqlite.history import KEPT
 
 A_STORE = 12  # kills of one store, over what the killed ones left
 PATIENCE = 60.0  # seconds for a process to say that it has opened the store
@@ -92,6 +93,7 @@ def _settings(store: Path, engine: trivet.Engine) -> Iterator[tuple[str, str]]:
     may_be = {*done[-1:], *(step["k"] for step in told[-1:])} or {engine.settings.k}
     if engine.settings.k not in may_be:
         yield "lost", f"settings: k is {engine.settings.k}, acknowledged: {may_be}"
-    numbers = [change.number for change in engine.settings_history(1000)]
-    if numbers != list(range(len(numbers), 0, -1)) or len(numbers) < len(done):
+    numbers = [change.number for change in engine.settings_history(KEPT)]
+    last = numbers[0] if numbers else 0
+    if last < len(done) or numbers != list(range(last, max(0, last - KEPT), -1)):
         yield "lost", f"the history of the settings: {json.dumps(numbers[:20])}, acknowledged {len(done)}"
