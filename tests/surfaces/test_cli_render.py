@@ -102,6 +102,13 @@ def test_a_snippet_shows_the_part_that_answers() -> None:
     assert cell_len(snippet.plain) <= 102
 
 
+def test_the_last_words_of_a_long_text_are_shown() -> None:
+    text = " ".join(f"word{number}" for number in range(200)) + " the needle"
+    snippet = Marker("needle").snippet(text, 100).plain
+    assert snippet.startswith("…word") and snippet.endswith("the needle")
+    assert 80 < len(snippet) <= 101
+
+
 def test_a_snippet_leaves_the_title_out() -> None:
     assert Marker("x").snippet("# Title\n\nBody text.", 80, "Title").plain == "Body text."
     assert Marker("x").snippet("# Title", 80, "Title").plain == "Title"

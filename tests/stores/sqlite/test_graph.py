@@ -105,6 +105,17 @@ def fill(path: Path, count: int = 12) -> None:
         engine._shelf.concepts().settle()  # type: ignore[attr-defined]
 
 
+def test_one_long_document_is_not_read_again_by_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "TAIL_LIMIT", 4)
+    with trivet.open(tmp_path / "m.db", embedder="none", passage_size=20) as engine:
+        engine.add("\n\n".join(f"Part {n} of it is by Ada Lumen, she says so herself." for n in range(8)), id="long")
+        engine.prepare()
+        index = engine._shelf.concepts()  # type: ignore[attr-defined]
+        assert index.wants_settling
+        index.settle()
+        assert index._snapshots() and not index.wants_settling
+
+
 @pytest.mark.usefixtures("small")
 def test_a_long_document_is_read_across_batches_as_one(tmp_path: Path) -> None:
     """And the passage that is shown is the one that names the concept."""

@@ -26,7 +26,7 @@ from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest
 from trivet.errors import StoreError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 
-TAIL_LIMIT = 1_000  # documents; reading them again takes a third of a second, which a new process would pay
+TAIL_LIMIT = 1_000  # documents, or passages of a few long ones; reading them again takes a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
 BATCH = 2_000  # passages read from the truth at a time
 SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
@@ -184,16 +184,20 @@ class GraphIndex:
     def wants_settling(self) -> bool:
         """Is there much that another process would have to read again?"""
         on_disk = self._settled == self._pid
-        return not on_disk and len(self._tail) + (len(self._base) if not self._settled else 0) > max(
+        return not on_disk and self._loose + (len(self._base) if not self._settled else 0) > max(
             TAIL_LIMIT, GROWTH * len(self._base)
         )
+
+    @property
+    def _loose(self) -> int:
+        return max(len(self._tail), len(self._passages))
 
     def settle(self, at_least: int = 0) -> None:
         """Write a new snapshot: seconds at 100k documents, and searches go on meanwhile."""
         with self._lock:
             pid, removed, names = self._pid, self._removed, self._names
             parts = (self._base, self._tail)
-            if self._settled == pid or sum(map(len, parts)) < TAIL_LIMIT or len(self._tail) < at_least:
+            if self._settled == pid or len(self._base) + self._loose < TAIL_LIMIT or self._loose < at_least:
                 return
         whole = merged(parts, lambda concept: names.get(concept, ""))
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves

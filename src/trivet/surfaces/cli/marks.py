@@ -98,15 +98,22 @@ def _without(text: str, title: str) -> str:
 
 def _best_start(text: str, spans: list[Span], room: int) -> int:
     """Where the window with most different words begins, moved back to the start of its sentence if that is near."""
-    last = len(text) - room  # a later window would not be full
     best, most = 0, 0
     for begin, _, _ in spans:
         distinct = len({term for start, end, term in spans if begin <= start and end <= begin + room * 3 // 4})
         if distinct > most:
             best, most = begin, distinct
-    best = min(best, last)
     if best < room * 3 // 4 and most == len({term for _, end, term in spans if end <= room}):
         return 0
+    start, last = _drawn_back(text, best, room), len(text) - room
+    if start <= last:
+        return start
+    blank = text.find(" ", last, start)  # a later window would not be full, and an earlier one would lose the end
+    return blank + 1 if blank >= 0 else last
+
+
+def _drawn_back(text: str, best: int, room: int) -> int:
+    """By a quarter of the window at most: what was counted stays in it."""
     sentence = max(text.rfind(stop, max(0, best - room // 4), best) for stop in (". ", "! ", "? ", "。", ": "))
     if sentence >= 0:
         return sentence + (1 if text[sentence] == "。" else 2)
