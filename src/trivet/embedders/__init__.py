@@ -6,26 +6,14 @@ before a spec asks for it, and one spec is one model per process.
 
 from __future__ import annotations
 
-import inspect
 import threading
-from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from trivet.errors import InputError
+from trivet import schemes
+from trivet.schemes import Scheme
 
 if TYPE_CHECKING:
     from trivet.types import Embedder
-
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """Where a kind of embedder is loaded from, and how its spec is written."""
-
-    module: str
-    form: str
-    loader: str = "load"
 
 
 #: What stands before the first colon of a spec. An endpoint's spec is its URL, so both its schemes are here.
@@ -53,32 +41,11 @@ def load_embedder(spec: str | Embedder | None) -> Embedder | None:
     if spec is None or spec == "none":
         return None
     if not isinstance(spec, str):
-        return _checked(spec)
+        schemes.check(spec, "embedder", MEMBERS)
+        return spec
     with _lock:
         if spec not in _loaded:
-            _loaded[spec] = _load(spec)
+            _loaded[spec] = cast("Embedder", schemes.load(spec, "embedder", __name__, SCHEMES))
             # "granite" and "builtin" are one model: it is opened once, under the spec it gives itself.
             _loaded[spec] = _loaded.setdefault(_loaded[spec].spec, _loaded[spec])
         return _loaded[spec]
-
-
-def _load(spec: str) -> Embedder:
-    name, _, argument = spec.partition(":")
-    scheme = SCHEMES.get(name)
-    if scheme is None and spec.strip() and Path(spec).expanduser().is_dir():
-        scheme, argument = SCHEMES["folder"], spec
-    if scheme is None:
-        forms = "; ".join(["none", *(known.form for known in SCHEMES.values())])
-        raise InputError(f"embedder {spec!r} is neither a known form nor an existing folder. Known forms: {forms}")
-    module = import_module(f"trivet.embedders.{scheme.module}")
-    return cast("Embedder", getattr(module, scheme.loader)(argument))
-
-
-def _checked(candidate: Embedder) -> Embedder:
-    # getattr_static: asking an endpoint for its ``dim`` would already call it
-    missing = [name for name in MEMBERS if inspect.getattr_static(candidate, name, None) is None]
-    if missing:
-        raise InputError(
-            f"embedder {type(candidate).__name__!r} lacks {', '.join(missing)}: an embedder has {', '.join(MEMBERS)}"
-        )
-    return candidate

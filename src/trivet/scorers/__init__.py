@@ -7,26 +7,14 @@ scorer it is, never a request.
 
 from __future__ import annotations
 
-import inspect
 import threading
-from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from trivet.errors import InputError
+from trivet import schemes
+from trivet.schemes import Scheme
 
 if TYPE_CHECKING:
     from trivet.types import Scorer
-
-
-@dataclass(frozen=True, slots=True)
-class Scheme:
-    """Where a kind of scorer is loaded from, and how its spec is written."""
-
-    module: str
-    form: str
-    loader: str = "load"
 
 
 #: What stands before the first colon of a spec. A rerank endpoint's spec is its URL, so both its schemes are here.
@@ -50,29 +38,9 @@ def load_scorer(spec: str | Scorer | None) -> Scorer | None:
     if spec is None or spec == "none":
         return None
     if not isinstance(spec, str):
-        return _checked(spec)
+        schemes.check(spec, "scorer", MEMBERS)
+        return spec
     with _lock:
         if spec not in _loaded:
-            _loaded[spec] = _load(spec)
+            _loaded[spec] = cast("Scorer", schemes.load(spec, "scorer", __name__, SCHEMES))
         return _loaded[spec]
-
-
-def _load(spec: str) -> Scorer:
-    name, _, argument = spec.partition(":")
-    scheme = SCHEMES.get(name)
-    if scheme is None and spec.strip() and Path(spec).expanduser().is_dir():
-        scheme, argument = SCHEMES["folder"], spec
-    if scheme is None:
-        forms = "; ".join(["none", *(known.form for known in SCHEMES.values())])
-        raise InputError(f"scorer {spec!r} is neither a known form nor an existing folder. Known forms: {forms}")
-    module = import_module(f"trivet.scorers.{scheme.module}")
-    return cast("Scorer", getattr(module, scheme.loader)(argument))
-
-
-def _checked(candidate: Scorer) -> Scorer:
-    missing = [name for name in MEMBERS if inspect.getattr_static(candidate, name, None) is None]
-    if missing:
-        raise InputError(
-            f"scorer {type(candidate).__name__!r} lacks {', '.join(missing)}: a scorer has {', '.join(MEMBERS)}"
-        )
-    return candidate

@@ -26,7 +26,7 @@ from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest
 from trivet.errors import StoreError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 
-TAIL_LIMIT = 1_000  # documents, or passages of a few long ones; reading them again takes a third of a second, which a new process would pay
+TAIL_LIMIT = 1_000  # documents, or passages of few long ones: a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
 BATCH = 2_000  # passages read from the truth at a time
 SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
