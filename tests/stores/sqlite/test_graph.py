@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.concepts import digest, key_of
 from trivet.stores.sqlite import graph as module
+from trivet.stores.sqlite import snapshots
 
 NAMES = ("Ada Lumen", "Bert Kolk", "Clara Voss", "Dora Lind", "Emil Roth")
 WALKED = {"weights": {"lexical": 0.5, "dense": 0.0, "graph": 0.5}}
@@ -113,7 +114,7 @@ def test_one_long_document_is_not_read_again_by_every_process(tmp_path: Path, mo
         index = engine._shelf.concepts()  # type: ignore[attr-defined]
         assert index.wants_settling
         index.settle()
-        assert index._snapshots() and not index.wants_settling
+        assert snapshots.newest_first(index._folder) and not index.wants_settling
 
 
 @pytest.mark.usefixtures("small")

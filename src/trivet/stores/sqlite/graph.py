@@ -14,7 +14,6 @@ import json
 import shutil
 import threading
 import uuid
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from filelock import FileLock, Timeout
 from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
 from trivet.errors import StoreError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
+from trivet.stores.sqlite import snapshots
 
 TAIL_LIMIT = 1_000  # documents, or passages of few long ones: a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
@@ -220,7 +220,7 @@ class GraphIndex:
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
         with FileLock(self._folder / "lock", timeout=0):
-            if any(other.name >= final.name for other in self._snapshots()):
+            if any(other.name >= final.name for other in snapshots.newest_first(self._folder)):
                 return  # another process was here first
             draft = self._folder / f"draft-{uuid.uuid4().hex}"
             draft.mkdir()
@@ -228,20 +228,15 @@ class GraphIndex:
                 np.save(draft / f"{name}.npy", getattr(block, name))
             np.save(draft / "names.npy", block.names.text)
             np.save(draft / "ends.npy", block.names.ends)
-            sums = {path.name: _checksum(path) for path in draft.iterdir()}
+            sums = snapshots.checksums(draft)
             state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
             draft.rename(final)
-            for old in self._folder.iterdir():
-                if old.is_dir() and old != final:
-                    shutil.rmtree(old, ignore_errors=True)
-
-    def _snapshots(self) -> list[Path]:
-        return sorted((path for path in self._folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+            snapshots.keep_only(final)
 
     def _open(self) -> None:
         """Take the newest whole snapshot; delete damaged and foreign ones."""
-        for folder in self._snapshots():
+        for folder in snapshots.newest_first(self._folder):
             try:
                 block, state = _load(folder, self._identity)
                 newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
@@ -258,13 +253,7 @@ class GraphIndex:
 
     def problems(self) -> list[str]:
         """Files whose bytes are not those that were written."""
-        found = []
-        for folder in self._snapshots()[:1]:
-            with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
-                for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
-                    if _checksum(folder / name) != checksum:
-                        found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
-        return found
+        return snapshots.problems(self._folder)
 
 
 def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
@@ -272,7 +261,7 @@ def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
     if state["identity"] != identity:
         raise ValueError(f"{folder.name} is of another kind")
     for name, checksum in state["sums"].items():
-        if _checksum(folder / name) != checksum:
+        if snapshots.checksum(folder / name) != checksum:
             raise ValueError(f"{folder.name}/{name} is damaged")
     arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
     # names are looked up a few at a time: mapped, they take no memory (and as plain arrays, whose slices are quicker)
@@ -284,11 +273,3 @@ def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
 def _dropped(block: Block, pids: Ints) -> Block:
     gone = np.isin(block.pids, pids)
     return block.without(set(block.dids[gone].tolist())) if gone.any() else block
-
-
-def _checksum(path: Path) -> int:
-    total = 0
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            total = zlib.crc32(part, total)
-    return total

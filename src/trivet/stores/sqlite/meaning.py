@@ -14,7 +14,6 @@ import json
 import shutil
 import threading
 import uuid
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from trivet.errors import StoreError
-from trivet.stores.sqlite import codes
+from trivet.stores.sqlite import codes, snapshots
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
 from trivet.stores.sqlite.vectors import Block, Filed, Floats, Held, Part, Room, Rows, joined
@@ -147,7 +146,7 @@ class VectorIndex:
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
             self._folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self._folder / "lock", timeout=0):
-                if not any(other.name >= _named(vid, removed) for other in self._snapshots()):
+                if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
                     self._snapshot((part for block in (base, tail) for part in block.parts()), lambda: vid, removed)
             with self._lock:
                 self._open()
@@ -200,7 +199,7 @@ class VectorIndex:
             np.save(draft / "dids.npy", np.concatenate(dids))
             rows = _rows(draft / _VECTORS, len(numbers), self._dim)
             codes.save(codes.made(rows.take, len(numbers), self._dim), draft)
-            sums = {path.name: _checksum(path) for path in draft.iterdir()}
+            sums = snapshots.checksums(draft)
             state = {"format": _FORMAT, "identity": self._identity, "vid": last(), "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
             final = self._folder / _named(last(), removed)
@@ -208,16 +207,11 @@ class VectorIndex:
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        for old in self._folder.iterdir():  # a reader that has one open keeps it until it lets go
-            if old.is_dir() and old != final:
-                shutil.rmtree(old, ignore_errors=True)
-
-    def _snapshots(self) -> list[Path]:
-        return sorted((path for path in self._folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+        snapshots.keep_only(final)
 
     def _open(self, beyond: int = -1) -> None:
         """Take the newest whole snapshot; delete damaged and foreign ones. None that ends before ``beyond``."""
-        for folder in self._snapshots():
+        for folder in snapshots.newest_first(self._folder):
             if folder.name < _named(beyond, 0):
                 return
             try:
@@ -237,13 +231,7 @@ class VectorIndex:
 
     def problems(self) -> list[str]:
         """Files whose bytes are not those that were written."""
-        found = []
-        for folder in self._snapshots()[:1]:
-            with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
-                for name, checksum in json.loads((folder / "state.json").read_text())["sums"].items():
-                    if _checksum(folder / name) != checksum:
-                        found.append(f"{self._folder.name}: {name} is damaged; run rebuild")
-        return found
+        return snapshots.problems(self._folder)
 
 
 def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
@@ -253,7 +241,7 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise ValueError(f"{folder.name} is of another kind")
     for name, checksum in state["sums"].items():
-        if name != _VECTORS and _checksum(folder / name) != checksum:
+        if name != _VECTORS and snapshots.checksum(folder / name) != checksum:
             raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
     found = codes.load(folder)
@@ -270,14 +258,6 @@ def _rows(path: Path, count: int, dim: int) -> Rows:
 
 def _named(vid: int, removed: int) -> str:
     return f"snapshot-{max(vid, 0):016d}-{removed:016d}"
-
-
-def _checksum(path: Path) -> int:
-    total = 0
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            total = zlib.crc32(part, total)
-    return total
 
 
 def _without(block: Block, pids: set[int]) -> Block:

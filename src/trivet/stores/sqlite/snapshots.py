@@ -1,0 +1,46 @@
+"""Which folders are whole copies of a projection, and are their bytes those that were written?
+
+A snapshot is a folder whose name grows with what it has read; its ``state.json`` holds a checksum of every other file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+
+def newest_first(folder: Path) -> list[Path]:
+    return sorted((path for path in folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+
+
+def checksums(draft: Path) -> dict[str, int]:
+    return {path.name: checksum(path) for path in draft.iterdir()}
+
+
+def keep_only(final: Path) -> None:
+    """A reader that has another one open keeps it until it lets go."""
+    for old in final.parent.iterdir():
+        if old.is_dir() and old != final:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def problems(folder: Path) -> list[str]:
+    """Files of the newest whose bytes are not those that were written."""
+    found = []
+    for snapshot in newest_first(folder)[:1]:
+        with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
+            for name, written in json.loads((snapshot / "state.json").read_text())["sums"].items():
+                if checksum(snapshot / name) != written:
+                    found.append(f"{folder.name}: {name} is damaged; run rebuild")
+    return found
+
+
+def checksum(path: Path) -> int:
+    total = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            total = zlib.crc32(part, total)
+    return total
