@@ -149,6 +149,24 @@ class TestClose:
         assert again.stats().pending == 0
         assert Counter(model.passages + again_model.passages) == Counter(item["text"] for item in TEXTS)
 
+    def test_in_the_moment_before_it_begins(self, open_store: Open, taught: Any) -> None:
+        """Stopped and woken just before it forgets that it was woken, it used to sleep for ever."""
+        memory = open_store(embedder=taught("cat"))
+        work = memory._models.backlog
+        cleared, closing = work._wake.clear, threading.Thread(target=work.close)
+
+        def clear() -> None:
+            closing.start()
+            until(work._stop.is_set)
+            cleared()
+
+        work._wake.clear = clear  # type: ignore[method-assign]
+        memory._models.embed_in_background()
+        assert work._thread is not None
+        work._thread.join(30)
+        assert not work._thread.is_alive()
+        closing.join(30)
+
     def test_what_waits_is_taken_up_when_the_store_is_opened(self, open_store: Open, taught: Any) -> None:
         first = taught("cat")
         first.fail = EmbedderError("down")

@@ -125,15 +125,19 @@ class Backlog:
 
     def close(self) -> None:
         """Finish the batch in hand; what is left waits in the store for the next process."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join(timeout=60)
+        with self._guard:  # whoever starts it meanwhile is seen here, or sees that it has ended
+            self._stop.set()
+            self._wake.set()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout=60)
 
     def _run(self) -> None:
         pause = PAUSE
-        while not self._stop.is_set():
+        while True:
             self._wake.clear()
+            if self._stop.is_set():  # asked after the clearing: ``close`` stops it and then wakes it
+                return
             embedder, model = self._work
             try:
                 with self._shelf.embedding() as mine:

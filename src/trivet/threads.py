@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LegTimeout
 from typing import TYPE_CHECKING
 
+from trivet import pools
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.profile import LEGS, Profile
 from trivet.types import Degraded, Ranking, Stage
@@ -26,7 +27,7 @@ class Legs:
 
     def __init__(self) -> None:
         self._quick = dict.fromkeys(LEGS, 0)
-        self._pools = {leg: ThreadPoolExecutor(max_workers=8, thread_name_prefix=f"trivet-{leg}") for leg in LEGS}
+        self._pools = {leg: pools.Pool(8, f"trivet-{leg}") for leg in LEGS}
 
     def wave(
         self,
@@ -87,8 +88,7 @@ class Legs:
         return self._quick[leg] >= TRUSTED_AFTER
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)  # a leg that hangs must not hold up the close
+        pools.close(self._pools.values())
 
 
 def _timed(leg: Leg, question: Question, depth: int) -> tuple[Ranking, float]:

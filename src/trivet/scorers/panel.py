@@ -11,11 +11,12 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivet.errors import ScorerError
+from trivet.pools import Pool
 
 if TYPE_CHECKING:
     from trivet.types import Scorer
@@ -36,7 +37,7 @@ class Panel:
         self._size, self._lock = size, threading.Lock()
         self._scores: OrderedDict[bytes, float] = OrderedDict()
         self._opening: Future[None] | None = None
-        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="trivet-scorer")
+        self._threads = Pool(THREADS, "trivet-scorer")
 
     @property
     def id(self) -> str:
@@ -96,7 +97,7 @@ class Panel:
         return keys
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)  # a scorer that hangs must not hold up the close
+        self._threads.close()
 
 
 def checked(scores: Sequence[float], count: int, name: str) -> list[float]:

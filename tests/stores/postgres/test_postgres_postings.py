@@ -115,8 +115,7 @@ def test_much_that_is_new_is_taken_in_by_itself(both: tuple[Engine, Engine], mon
     memory.add("something else", id="other")
     memory.delete("other")
     memory.search("heron")
-    for thread in memory._store._threads:  # type: ignore[attr-defined]
-        thread.join()
+    memory._store._background.join()  # type: ignore[attr-defined]
     assert all(now > then for now, then in zip(reach(memory), before, strict=True))
     assert {question: scores(memory, question) for question in QUESTIONS} == by_themselves
     memory.rebuild()

@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import psycopg
@@ -21,6 +20,7 @@ from psycopg import sql
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from trivet.errors import StoreError
+from trivet.pools import Pool
 from trivet.stores.postgres import nul
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.schema import MIGRATION_LOCK, MIGRATIONS, Server
@@ -48,7 +48,7 @@ class Database:
         self._pid = os.getpid()
         self._closed = False
         self._starting = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None  # made for the first collection of several parts
+        self._threads: Pool | None = None  # made for the first collection of several parts
         with _explained(address), contextlib.closing(_connect(address)) as connection:
             self.read_only = _is_read_only(connection)
             self.server = look(connection, address) if self.read_only else prepare(connection, address)
@@ -109,7 +109,7 @@ class Database:
         with self._starting:
             self._check_open()
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(min(TOGETHER, self.address.pool), "trivet-parts")
+                self._threads = Pool(min(TOGETHER, self.address.pool), "trivet-parts")
         return list(self._threads.map(work, items))
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -162,7 +162,7 @@ class Database:
     def close(self) -> None:
         self._closed = True
         if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads.close()
         if os.getpid() == self._pid:  # else they are the parent's connections
             self._pool.close(timeout=5.0)
 

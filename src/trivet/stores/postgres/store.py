@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.pools import Background
 from trivet.stores.postgres import records, terms
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.database import Connection, Database
@@ -32,7 +32,7 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         self.url = url
         self.database = Database(Address.parse(url))
-        self._threads: list[threading.Thread] = []
+        self._background = Background("trivet-index")
 
     @property
     def path(self) -> str:
@@ -202,13 +202,11 @@ class PostgresStore:
 
     def start(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do it in a thread that ``close`` waits for."""
-        thread = threading.Thread(target=work, args=arguments, name="trivet-index")
-        self._threads = [other for other in self._threads if other.is_alive()] + [thread]
-        thread.start()
+        self._background.start(work, *arguments)
 
     def close(self) -> None:
-        for thread in self._threads:
-            thread.join()
+        self._background.end()
+        self._background.join()
         self.database.close()
 
 

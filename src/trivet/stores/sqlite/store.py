@@ -6,13 +6,13 @@ import json
 import secrets
 import shutil
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from trivet.errors import InputError, NotFoundError, StoreError
+from trivet.pools import Background
 from trivet.stores.sqlite import soundness
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.shelf import Shelf
@@ -34,7 +34,7 @@ _TABLES = (  # of a collection, by its number
 class SqliteStore:
     def __init__(self, path: str) -> None:
         self._temporary: Path | None = None
-        self._threads: list[threading.Thread] = []
+        self._background = Background("trivet-compact")
         if path == ":memory:":
             # SQLite's own :memory: is private to one connection; a throw-away folder behaves like the real thing
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
@@ -131,14 +131,12 @@ class SqliteStore:
 
     def start(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do it in a thread that ``close`` waits for."""
-        thread = threading.Thread(target=work, args=arguments, name="trivet-compact")
-        self._threads = [other for other in self._threads if other.is_alive()] + [thread]
-        thread.start()
+        self._background.start(work, *arguments)
 
     def close(self) -> None:
-        self.database.close()
-        for thread in self._threads:
-            thread.join()
+        self._background.end()
+        self.database.close()  # before the threads are waited for: they end when they find it closed
+        self._background.join()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
