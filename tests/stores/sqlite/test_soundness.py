@@ -62,6 +62,17 @@ def test_a_flipped_bit_in_a_text_or_its_metadata_is_told_with_the_document(
     assert any(told in problem for problem in problems(store)), problems(store)
 
 
+@pytest.mark.parametrize("change", ["stop = stop + 2", "start = start - 28"])
+def test_a_passage_that_ends_behind_its_text_or_counts_from_its_end_is_told(store: Path, change: str) -> None:
+    """Cut there, the text is the same, and so is its hash: `make test-robust` met the first by a flipped bit."""
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute(
+            f"UPDATE passages SET {change} WHERE did = (SELECT did FROM documents WHERE text GLOB 'Otters*')"
+        )
+        connection.commit()
+    assert any("document 'otter': its passages do not lie in its text" in problem for problem in problems(store))
+
+
 def test_every_bit_of_a_vector_counts(store: Path) -> None:
     with closing(sqlite3.connect(store)) as connection:
         (data,) = connection.execute("SELECT data FROM vectors ORDER BY vid DESC LIMIT 1").fetchone()

@@ -88,7 +88,10 @@ def _document(title: Any, text: Any, meta: Any, digest: Any, passages: list[tupl
     if [span[1] for span in passages] != list(range(len(passages))):
         return "its passages are not all there"
     for _, _, start, stop, kept in passages:
-        if not (isinstance(start, int) and isinstance(stop, int)) or _digest(title, whole[start:stop].encode()) != kept:
+        # a slice that ends behind the text, or counts from its end, may hold the same characters
+        if not (isinstance(start, int) and isinstance(stop, int) and 0 <= start <= stop <= len(whole)):
+            return "its passages do not lie in its text"
+        if _digest(title, whole[start:stop].encode()) != kept:
             return "its passages are not those of its text"
     try:
         pairs = set(flatten(json.loads(meta)))
