@@ -27,7 +27,7 @@ def test_what_exists_and_what_does_not_are_told_in_one_line(cli) -> None:
     for arguments, code, told in (
         (("memory.db", "taken.db"), 2, "'taken.db' exists; a backup replaces nothing"),
         (("memory.db", "no/copy.db"), 2, "does not exist; create it first"),
-        (("nothing.db", "copy.db"), 1, "there is no file 'nothing.db'"),
+        (("nothing.db", "copy.db"), 1, "there is none at 'nothing.db'; SOURCE is the file of a store"),
         (("qdrant+local:there", "copy.db"), 1, "no"),
     ):
         ran = cli("backup", *arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from trivet.errors import NotFoundError
 from trivet.surfaces.cli import opening, options, screen
 from trivet.surfaces.cli.care import size
 from trivet.surfaces.cli.options import argument, option
@@ -47,8 +48,13 @@ def backup(
     Writers go on; the copy is the store as it was when the command began. To restore it, put it where the store was
     and delete the -wal and -shm files beside it: the indexes are made anew.
     """
-    from trivet.engine import collections_in
+    from trivet.engine import collections_in, is_store, on_server
 
+    if not is_store(source) and not on_server(source):  # not `opening`'s advice: there is no --store here
+        raise NotFoundError(
+            f"store: there is none at {str(source)!r}; SOURCE is the file of a store, as in "
+            "`trivet backup memory.db monday.db`"
+        )
     for name in collections_in(source)[:1]:
         with opening.existing(source, name) as engine, screen.progress("copying", "pages") as report:
             saved = engine.backup(target, report)
