@@ -11,6 +11,7 @@ import pytest
 
 import trivet
 from trivet import engine as spine
+from trivet import loading
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.types import Document, Link
@@ -118,7 +119,7 @@ class TestAdd:
         assert (kept.valid_to or kept.valid_from).year == moment.year  # type: ignore[union-attr]
 
     def test_progress_is_told(self, words: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(spine, "BATCH_DOCUMENTS", 2)
+        monkeypatch.setattr(loading, "BATCH_DOCUMENTS", 2)
         told: list[tuple[int, int]] = []
         words.add([f"text {n}" for n in range(5)], progress=lambda done, total: told.append((done, total)))
         assert told == [(2, 5), (4, 5), (5, 5)]
@@ -180,13 +181,13 @@ class TestAllOrNothing:
         "bad", [{"text": 5}, {"text": ""}, {"text": "x", "importance": 2}, {"text": "x", "vector": [1]}]
     )
     def test_a_list(self, words: Engine, monkeypatch: pytest.MonkeyPatch, bad: dict[str, Any]) -> None:
-        monkeypatch.setattr(spine, "BATCH_DOCUMENTS", 2)  # the bad one stands in the third transaction
+        monkeypatch.setattr(loading, "BATCH_DOCUMENTS", 2)  # the bad one stands in the third transaction
         with pytest.raises(InputError):
             words.add([*({"text": f"good {n}"} for n in range(4)), bad])
         assert words.stats().documents == 0
 
     def test_an_iterator_keeps_what_came_before(self, words: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(spine, "BATCH_DOCUMENTS", 2)
+        monkeypatch.setattr(loading, "BATCH_DOCUMENTS", 2)
         with pytest.raises(InputError, match="document 3: text: int is not text"):
             words.add(iter(["a", "b", "c", {"text": 5}]))
         assert words.stats().documents == 2

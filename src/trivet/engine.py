@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,17 +17,16 @@ from trivet import intake, transfer
 from trivet.analysis import Analyzer
 from trivet.errors import InputError, NotFoundError, StoreError, TakenError
 from trivet.filters import TIME_FIELDS, Filter, parse_filter
+from trivet.loading import Load, passages, redacted
 from trivet.memory import likeness, remembering
-from trivet.memory.redaction import redact_values
 from trivet.models import Models
-from trivet.passages import cut
 from trivet.profile import PROFILES, Profile, named
 from trivet.rerank import Tools
 from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store
-from trivet.stores.contract import Copying, Prepared, Shelf, Store, Written
+from trivet.stores.contract import Copying, Prepared, Shelf, Store
 from trivet.threads import Legs
 from trivet.types import (
     Added,
@@ -52,8 +51,6 @@ from trivet.types import (
 
 Progress = Callable[[int, int], None]
 
-BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # one transaction of a bulk add
-TIDY_FROM, TIDY_EVERY = 1_000, 50_000  # passages added in one call
 DEFAULT_COLLECTION = "default"
 MOST_FACETS, MOST_VALUES = 60, 1_000
 MOST_STANDING, COPIES_AMONG = 1_000, 50_000  # pairs told; documents whose texts are held at once to find copies
@@ -101,42 +98,13 @@ class Engine:
         Durable and searchable by its words when it returns. A few passages are embedded before it returns, many in
         the background: ``wait`` blocks until they are done.
         """
-        model = self._shelf.state().model
-        dim = model.dim if model else None
-        read = intake.documents(documents, fields)
-        taken: Counter[str] = Counter()
-        if redact:
-            read = ((_redacted(document, taken), links, vector) for document, links, vector in read)
-        given = (intake.prepare(*item, self._cut, dim) for item in read)
-        if isinstance(documents, Sequence):  # known as a whole: nothing is stored unless all of it can be
-            given = (item for item in list(given))
-        ids: list[str] = []
-        counts = Written(0, 0, 0)
-        duplicates = untidy = 0
-        try:
-            for batch in _batches(given):
-                latest = {item.document.id: item for item in batch}
-                duplicates += len(batch) - len(latest)
-                counts += self._shelf.write(list(latest.values()), model.mid if model else None)
-                ids += latest
-                if progress:
-                    progress(len(ids), len(documents) if isinstance(documents, Sequence) else 0)
-                if len(counts.pids) - untidy > TIDY_EVERY:  # in portions: who searches meanwhile waits for one at most
-                    self._shelf.tidy_words()
-                    untidy = len(counts.pids)
-        except InputError as error:
-            if not ids:
-                raise
-            self._models.embed_new(counts.pids)
-            raise InputError(f"{error} (the {len(ids):,} documents before it are stored)") from error
-        if len(counts.pids) - untidy > TIDY_FROM:  # a bulk load pays for its own index, not the next search
-            self._shelf.tidy()
-            if self.settings.weights["graph"]:
-                self._shelf.read_connections()
-        degraded = self._models.embed_new(counts.pids)
-        pending = self._shelf.state().pending
-        became = (counts.added, counts.updated, counts.unchanged, duplicates)
-        return Added(tuple(ids), *became, pending, degraded, dict(taken))
+        with self.loading() as load:
+            added = load.add(documents, progress=progress, redact=redact, fields=fields)
+            return replace(added, degraded=(*added.degraded, *load.finish()))
+
+    def loading(self) -> Load:
+        """For a load in many pieces: ``load.add`` each of them, ``load.finish`` at the end; a context manager."""
+        return Load(self._shelf, self._models, lambda: bool(self.settings.weights["graph"]))
 
     def remember(
         self,
@@ -167,7 +135,7 @@ class Engine:
         linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
         ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {})
         taken: Counter[str] = Counter()
-        document, redacted = (_redacted(document, taken), tuple(taken)) if redact else (document, ())
+        document = redacted(document, taken) if redact else document
         if where is not None:
             self._parse(where)  # refused before anything is written
         model = self._shelf.state().model
@@ -187,11 +155,11 @@ class Engine:
             lambda known: remembering.reinforced(known, importance),
         )
         if written is None:
-            return Remembered(stored, False, True, (), redacted)
+            return Remembered(stored, False, True, (), tuple(taken))
         degraded = self._models.embed_new(written.pids)
         known = [link.target for link in checked or ()]
         similar, missing = remembering.similar(self._search, self._shelf, self._models, document, where, known)
-        return Remembered(stored, True, False, similar, redacted, tuple(dict.fromkeys((*degraded, *missing))))
+        return Remembered(stored, True, False, similar, tuple(taken), tuple(dict.fromkeys((*degraded, *missing))))
 
     def patch(self, id: str, **fields: Any) -> Document:
         """Change some fields of a document and leave the others: text, title, kind, meta, importance, created,
@@ -202,7 +170,7 @@ class Engine:
 
         def change(known: Document) -> Prepared:
             document, links, vector = intake.patched(known, fields)
-            document = _redacted(document, Counter()) if redact else document
+            document = redacted(document, Counter()) if redact else document
             return intake.prepare(document, links, vector, self._cut, model.dim if model else None)
 
         written = self._shelf.amend(intake.check_id(id, "id"), model.mid if model else None, change)
@@ -222,8 +190,7 @@ class Engine:
         return self._shelf.touch(checked) if checked else 0
 
     def _cut(self, text: str) -> list[Any]:
-        size = self._shelf.config.get("passage_size")
-        return cut(text) if size is None else cut(text, size=size)
+        return passages(self._shelf, text)
 
     def wait(self, progress: Progress | None = None, timeout: float | None = None, workers: int | str = 1) -> None:
         """Block until every passage is embedded; by several processes, where ``workers`` says so, or a Ray cluster."""
@@ -557,31 +524,11 @@ def _shut(store: Store, models: list[Models], legs: Legs, panel: Panel | None) -
     store.close()
 
 
-def _redacted(document: Document, taken: Counter[str]) -> Document:
-    """The document without secrets in its text, title and metadata; ``taken`` counts them by kind."""
-    plain, kinds = redact_values({"text": document.text, "title": document.title, "meta": document.meta})
-    taken.update(kinds)
-    return replace(document, **plain)
-
-
 def _readable(settings: str) -> Profile | None:
     try:
         return Profile.from_json(settings)
     except InputError:
         return None
-
-
-def _batches(given: Iterator[Prepared]) -> Iterator[list[Prepared]]:
-    batch: list[Prepared] = []
-    size = 0
-    for item in given:
-        batch.append(item)
-        size += len(item.document.text)
-        if len(batch) >= BATCH_DOCUMENTS or size >= BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _engine(

@@ -16,6 +16,7 @@ from pathlib import Path
 import trivet
 from crash.journal import Journal, word
 from trivet import engine as spine
+from trivet import loading
 from trivet.stores.sqlite import meaning, words
 
 IDS = 150
@@ -95,7 +96,7 @@ DEEDS: dict[str, Callable[[trivet.Engine, Path, int], None]] = {
 
 def main(folder: Path, deed: str, number: int) -> None:
     # so low that a few hundred documents have everything on disk that many have, and more moments to be killed in
-    spine.BATCH_DOCUMENTS, words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 40, 30, 60
+    loading.BATCH_DOCUMENTS, words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 40, 30, 60
     store = folder / "memory.db"
     with trivet.open(store, embedder=None if spine.collections_in(store) else "hashing:64") as engine:
         print("opened", flush=True)

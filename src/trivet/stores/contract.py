@@ -136,6 +136,30 @@ class Scoring(Protocol):
     ) -> tuple[list[Found], tuple[str, ...]]: ...
 
 
+class Follower(Protocol):
+    """Somebody else who indexes what is being written."""
+
+    def end(self) -> None:
+        """Say that everything is written."""
+
+    def finish(self) -> str:
+        """Say so, and wait until everything that is stored is in the index; what went wrong, or nothing."""
+
+    def stop(self) -> None:
+        """End it at once."""
+
+
+@runtime_checkable
+class Following(Protocol):
+    """A collection whose index another process can advance while this one writes."""
+
+    def follower(self) -> Follower | None:
+        """None: there is no core to spare. ``OSError``: it cannot be started."""
+
+    def tidy_vectors(self) -> None:
+        """Bring the snapshot of the vectors up to date: what is left to do here meanwhile."""
+
+
 class Shelf(Protocol):
     """One collection. Safe to use from many threads."""
 

@@ -20,6 +20,7 @@ from trivet.stores.sqlite.sources import Vectors
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.graph import GraphIndex
+    from trivet.stores.sqlite.indexer import Indexer
     from trivet.stores.sqlite.meaning import VectorIndex
     from trivet.stores.sqlite.store import SqliteStore
     from trivet.stores.sqlite.words import Progress, TermIndex
@@ -98,16 +99,25 @@ class Projections(Scopes):
     def tidy(self, progress: Progress | None = None, graph: bool = False) -> None:
         """Bring the projections on disk up to date now, so that no search has to wait for it."""
         self.tidy_words(progress)
-        state = self.state()
-        if state.model is not None and state.model.vectors:
-            meaning = self.meaning(state.model)
-            meaning.catch_up(state.version)
-            meaning.compact(at_least=1_000)
+        self.tidy_vectors()
         if graph or self._graph is not None:  # in use
             self._connect()
 
     def tidy_words(self, progress: Progress | None = None) -> None:
         self.words().catch_up(self.state().version, progress)
+
+    def tidy_vectors(self) -> None:
+        state = self.state()
+        if state.model is not None and state.model.vectors:
+            meaning = self.meaning(state.model)
+            meaning.catch_up(state.version)
+            meaning.compact(at_least=1_000)
+
+    def follower(self) -> Indexer | None:
+        """Another process that indexes words while this one writes, where there is a core for it."""
+        from trivet.stores.sqlite.indexer import Indexer, cores
+
+        return Indexer(self.store.path, self.name) if cores() > 1 else None
 
     def verify(self) -> tuple[list[str], dict[str, int]]:
         """What is wrong with the rows or the projections, and how many of each were looked at."""

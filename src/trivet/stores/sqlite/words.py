@@ -16,6 +16,7 @@ import json
 import shutil
 import struct
 import threading
+import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +41,9 @@ MANY = (
     5_000  # with more than this to catch up on, wait for the process that is indexing rather than hold them in memory
 )
 BATCH = 2_000  # passages read from the truth at a time
+PORTION = 50_000  # passages that one commit takes while another process goes on writing
+LULL, LONGEST = 0.5, 10.0  # seconds: so long a portion waits for more of them, and so long it lasts at most
+LOOK = 0.01  # seconds between two looks at what was written meanwhile
 FEW_ALLOWED = (
     1_024  # a scope this small is part of the query; a larger one is sifted from a longer list, which is faster
 )
@@ -114,6 +118,21 @@ class TermIndex:
             self._extend_tail(removed)
             self._seen = version
 
+    def follow(self, ended: Callable[[], bool]) -> None:
+        """Take in what another process writes, portion by portion, until it has ``ended``.
+
+        A portion ends where the writer pauses: whoever searches meanwhile waits for the lock, and must not wait for a
+        writer that has nothing to say.
+        """
+        while True:
+            last = ended()  # asked first: what was written before the end is there to be read
+            with self._lock:
+                if last or self._source.count_after(self._disk_pid) > MANY:
+                    self._advance(wait=True, progress=None, more=_patience(ended))
+            if last:
+                return
+            time.sleep(LOOK)
+
     def is_current(self, version: int) -> bool:
         return version == self._seen
 
@@ -135,7 +154,9 @@ class TermIndex:
                 self._tail.tokens -= self._lengths([pid])
             self._tail_removed = seq
 
-    def _advance(self, wait: bool, progress: Progress | None, anew: bool = False) -> None:
+    def _advance(
+        self, wait: bool, progress: Progress | None, anew: bool = False, more: Callable[[int], bool] | None = None
+    ) -> None:
         """Write what is missing into the index on disk; ``Timeout`` when another process is at it."""
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +170,7 @@ class TermIndex:
             if anew or not self._open():  # another process may have done the work
                 self._discard()
             try:
-                self._write_missing(progress)
+                self._write_missing(progress, more)
             except BaseException as error:
                 _check_room(error)
                 # half-written or damaged: what is on disk is worth nothing, the truth is worth everything
@@ -168,7 +189,8 @@ class TermIndex:
             self._discard()
             raise NoRoomError(str(error)) from error
 
-    def _write_missing(self, progress: Progress | None) -> None:
+    def _write_missing(self, progress: Progress | None, more: Callable[[int], bool] | None = None) -> None:
+        """``more``: with so many taken in and none left to read, is it worth looking again before the commit?"""
         total = self._source.count_after(self._disk_pid)
         removed = self._source.removed_after(self._disk_removed)
         if not total and not removed:
@@ -182,7 +204,7 @@ class TermIndex:
             # by query: tantivy-py's delete by term reads a Python int as signed and never matches an unsigned field
             writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "pid", gone, "basic"))
         draft = Draft()
-        while batch := self._source.passages_after(pid, BATCH):
+        while (batch := self._source.passages_after(pid, BATCH)) or (more is not None and more(done)):
             for number, did, title, text in batch:
                 line = self._line(title, text, number, draft)
                 length = line.count(" ") + 1
@@ -193,10 +215,12 @@ class TermIndex:
                 document.add_text("body", line)
                 writer.add_document(document)
                 tokens += length
-            pid = batch[-1][0]
+            pid = batch[-1][0] if batch else pid
             done += len(batch)
             if progress:
                 progress(done, total)
+            if more is not None and done >= PORTION:
+                break
             if len(draft) >= SEGMENT:
                 draft.save(self._folder)
                 draft = Draft()
@@ -540,6 +564,24 @@ def _is_sound(path: Path) -> bool:
         return bool(zlib.crc32(data[: -8 - length]) == footer["crc"])
     except (ValueError, KeyError, TypeError):
         return False
+
+
+def _patience(ended: Callable[[], bool]) -> Callable[[int], bool]:
+    """Waits a moment for a writer that goes on writing; no for one that has ended, pauses, or never pauses."""
+    started = paused = time.monotonic()
+    seen = 0
+
+    def more(done: int) -> bool:
+        nonlocal paused, seen
+        now = time.monotonic()
+        if done != seen:
+            seen, paused = done, now
+        if ended() or now - paused > LULL or now - started > LONGEST:
+            return False
+        time.sleep(LOOK)
+        return True
+
+    return more
 
 
 def _is_damage(error: BaseException) -> bool:
