@@ -22,8 +22,9 @@ from .journal import outcomes, steps
 
 HERE = Path(__file__).parent
 # plain: a word that no document has is not to be taken for its nearest one, which is another's
-WORDS_ALONE = {"alpha": 0, "understanding": "plain"}
-MEANING_ALONE = {"alpha": 1, "understanding": "plain"}
+PATIENT = {"lexical_timeout": 300_000, "dense_timeout": 300_000}  # what is found is asked, not how soon
+WORDS_ALONE = {"alpha": 0, "understanding": "plain", **PATIENT}
+MEANING_ALONE = {"alpha": 1, "understanding": "plain", **PATIENT}
 
 Texts = dict[str, set[str | None]]  # id → what it may hold; None: it may be absent
 

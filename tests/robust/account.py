@@ -21,7 +21,8 @@ PROMISED = {
     "crashed": "an error that is not a TrivetError, or a dead process",
     "hung": "longer than it may take",
 }
-SHOWN = 5  # faults of a kind that are told in full
+SHOWN = 5  # faults of a kind that are told
+LONGEST = 1_800  # characters of one; of a traceback the end says what it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Account:
             kind, told = "wrong", f"{kind}: {told}"
         self.faults[kind] += 1
         if self.faults[kind] <= SHOWN:
-            self.tell(f"FAULT {kind}: {told[:1500]}")
+            self.tell(f"FAULT {kind}: {told if len(told) <= LONGEST else f'{told[:200]} … {told[200 - LONGEST :]}'}")
 
     def note(self, told: str) -> None:
         """Something a reader of the last line should know: what was left out, or done another way."""

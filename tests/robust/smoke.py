@@ -1,13 +1,15 @@
 """Does the wheel work where the source is not? ``smoke.py [PYTHON …]``
 
 Builds the wheel, installs it with its extras in a fresh environment, and uses it from an empty folder: library, command
-line, page, MCP. Each Python that is named is tried; the last line says which.
+line, page, MCP. Each Python that is named is tried, else every supported one that is here; the last line says which
+works, and which were left out and why. The one it is run with is never left out.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXTRAS = "serve,mcp"
+SUPPORTED = ("3.11", "3.12", "3.13")
 USE = """
 import re, trivet
 assert "site-packages" in trivet.__file__, trivet.__file__
@@ -51,12 +54,42 @@ ASK = (
 COMMANDS = (("--help",), ("--version",), ("search", "door", "--json"), ("doctor",), ("serve", "--check"))
 
 
-def main(pythons: list[str]) -> int:
+def main(named: list[str]) -> int:
+    here, skipped = (named, []) if named else supported()
     with tempfile.TemporaryDirectory(prefix="trivet-wheel-") as place:
         wheel = build(Path(place))
-        done = [tried(python, wheel, Path(place) / f"env-{at}") for at, python in enumerate(pythons)]
-    print(f"wheel: {wheel.name} works on {', '.join(done)}")
+        done = [tried(python, wheel, Path(place) / f"env-{at}") for at, python in enumerate(here)]
+    print(told(wheel.name, done, skipped))
     return 0
+
+
+def supported() -> tuple[list[str], list[str]]:
+    """(the Pythons to try, why the others are not)"""
+    mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    here, skipped = [sys.executable], []
+    for version in SUPPORTED:
+        if version == mine:
+            continue
+        if found := _runs(f"python{version}", version):
+            here.append(found)
+        else:
+            skipped.append(f"{version} (no python{version} that runs is here)")
+    return here, skipped
+
+
+def _runs(name: str, version: str) -> str | None:
+    """The program, if it is that Python and can make environments: a shim of a version manager may be neither."""
+    path = shutil.which(name)
+    code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+    if path is None:
+        return None
+    asked = subprocess.run([path, "-c", code], capture_output=True, text=True, check=False)
+    return path if asked.returncode == 0 and asked.stdout.strip() == version else None
+
+
+def told(wheel: str, done: list[str], skipped: list[str]) -> str:
+    rest = f"; skipped: {', '.join(skipped)}" if skipped else ""
+    return f"wheel: {wheel} works on {', '.join(done)}{rest}"
 
 
 def build(place: Path) -> Path:
@@ -111,4 +144,4 @@ def run(command: list[object], place: Path = ROOT) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or [sys.executable]))
+    sys.exit(main(sys.argv[1:]))

@@ -19,7 +19,7 @@ from trivet.filters import matches, parse_filter
 from trivet.types import Document
 
 from . import __main__ as suite
-from . import advisories, clocks, kills, leaks, migration, patient, searching, targets
+from . import advisories, clocks, kills, leaks, migration, patient, searching, smoke, targets
 from .account import PROMISED, TINY, Account
 from .watch import Watch
 
@@ -232,3 +232,29 @@ def test_what_could_not_be_compared_is_not_called_clean() -> None:
     assert code == 1
     assert said[0] == "old 0.1: CVE-1; fixed in: 0.2"
     assert said[1].startswith("pip-audit: 1 of 2 packages")
+
+
+# --- the wheel --------------------------------------------------------------------------------------------------------
+
+
+def test_a_python_that_is_not_here_is_left_out_by_name_and_the_one_that_runs_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shim = tmp_path / "python3.12"  # as a version manager leaves one behind: there, and nothing behind it
+    shim.write_text("#!/bin/sh\necho 'python3.12: command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    here, skipped = smoke.supported()
+    assert here == [sys.executable]
+    assert [told.split()[0] for told in skipped] == [version for version in smoke.SUPPORTED if version != mine]
+    assert smoke.told("t.whl", [mine], skipped).endswith("that runs is here)")
+
+
+def test_a_python_that_is_here_is_tried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    other = next(version for version in smoke.SUPPORTED if version != f"{sys.version_info[0]}.{sys.version_info[1]}")
+    stand_in = tmp_path / f"python{other}"
+    stand_in.write_text(f"#!/bin/sh\necho {other}\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert smoke.supported()[0] == [sys.executable, str(stand_in)]
