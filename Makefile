@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CACHE ?= benchmarks/cache
 SIZE ?= 10k 89k scifact
 
-.PHONY: help demo test test-stores lint format bench bench-peers docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
+.PHONY: help demo test test-stores lint format bench bench-peers bench-embedding scale docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,12 @@ bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_sn
 
 bench-peers: setup ## the same work for us and ten other engines, on DATA (SIZE, ONLY and LIMITS narrow it): docs/PEERS.md
 	PYTHONPATH=benchmarks $(BIN)/python -m peers --data $(DATA) --size $(SIZE) $(if $(ONLY),--only $(ONLY)) $(LIMITS) --docs
+
+bench-embedding: setup ## what one question costs to embed, and what of it is not the model: docs/EMBEDDING.md
+	$(BIN)/python benchmarks/embedding.py --docs
+
+scale: setup     ## how cost grows with the collection, from the newest peers-*.json and stores-*.json: docs/SCALE.md
+	$(BIN)/python benchmarks/growth.py --docs
 
 gate: setup      ## has the default got worse? On the set that ships, and on SciFact and LoCoMo where DATA has them
 	$(BIN)/trivet gate demo --against benchmarks/gate/demo.json --cache $(CACHE)

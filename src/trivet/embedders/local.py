@@ -76,12 +76,12 @@ INPUTS: Mapping[str, Callable[[list[int]], npt.NDArray[np.int64]]] = {
 OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 
 
-def open_session(model: bytes | str, *, fuse: bool) -> Any:
-    """An onnxruntime session; ``fuse`` False keeps our own choice of kernels."""
+def open_session(model: bytes | str, *, fuse: bool, threads: int = 1) -> Any:
+    """An onnxruntime session; ``fuse`` False keeps our own choice of kernels. ``threads`` work on one text."""
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # what fails comes as an exception; stderr is the caller's
     level = ort.GraphOptimizationLevel

@@ -1,0 +1,228 @@
+"""What does it cost to embed one question, and is anything of that not the model?
+
+    python benchmarks/embedding.py --docs        (or: make bench-embedding)
+
+The built-in model in this process: opened, asked short, medium and long questions with one and two threads, in int8 and
+in float32; where the time of one call goes; the same question again; eight threads that ask at once, one question a run
+of the model against several. No data is needed: the questions are cut from lines that ship with the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import embedding_page
+from speed import machine
+from trivet.embedders import granite, load_embedder
+from trivet.embedders.encoder import POOLINGS, Architecture, Builder, Plan
+from trivet.embedders.local import LocalModel, Opened, open_session
+from trivet.embedders.sentences import SENTENCES
+
+RESULTS = Path(__file__).parent / "results"
+ROUNDS = 5  # of all questions of a kind
+LOADS = 5  # fresh processes
+ASKING = 8  # threads at once
+TOGETHER = 800  # questions that they ask
+FIRST = """
+import json, time
+from trivet.embedders import load_embedder
+wall, cpu = time.perf_counter(), time.process_time()
+load_embedder("granite").embed_queries(["where is the otter?"])
+print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
+"""
+
+
+def questions() -> dict[str, list[str]]:
+    """Forty different ones of each kind."""
+    lines = list(SENTENCES)
+    around = [lines[at:] + lines[:at] for at in range(len(lines))]
+    return {
+        "short": [" ".join(line.split()[:4]) for line in lines],
+        "medium": lines,
+        "long": [" ".join(turned[:6]) for turned in around],
+    }
+
+
+def spread(times: Sequence[float]) -> dict[str, float]:
+    return {name: round(float(np.percentile(times, at)) * 1000, 3) for name, at in (("p50_ms", 50), ("p95_ms", 95))}
+
+
+def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> dict[str, float]:
+    """Every question ``ROUNDS`` times, after one round that does not count."""
+    for text in texts:
+        ask(text)
+    walls = []
+    cpu = time.process_time()
+    for _ in range(ROUNDS):
+        for text in texts:
+            started = time.perf_counter()
+            ask(text)
+            walls.append(time.perf_counter() - started)
+    return {**spread(walls), "cpu_ms": round((time.process_time() - cpu) / len(walls) * 1000, 3)}
+
+
+def first_call() -> dict[str, float]:
+    """Import, check the weights' hash, build the graph, open it, embed: in processes that have done nothing before."""
+    found = [
+        json.loads(subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True).stdout)
+        for _ in range(LOADS)
+    ]
+    return {
+        "wall_ms": round(median(each[0] for each in found) * 1000),
+        "cpu_ms": round(median(each[1] for each in found) * 1000),
+    }
+
+
+def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> Opened:
+    """The model as the package opens it, but for the number of threads and of texts in one run."""
+    from tokenizers import Tokenizer
+
+    header, tokenizer, weights = granite.read_pack(granite.pack_bytes())
+    arch = header["arch"]
+    shape = Architecture(
+        hidden=arch["hidden"],
+        layers=arch["layers"],
+        heads=arch["heads"],
+        pooling=header["meta"]["pooling"],
+        layer_norm_eps=arch["layer_norm_eps"],
+        position_offset=arch["position_offset"],
+    )
+    build = Builder(shape, weights, plan)
+    state = build.embeddings(build.graph.input("input_ids", "int64", texts, "length"))
+    for layer in range(shape.layers):
+        state = build.layer(state, layer)
+    build.graph.output(POOLINGS[shape.pooling](build, state), "sentence_embedding", "float32", texts, shape.hidden)
+    session = open_session(build.graph.serialised(), fuse=False, threads=threads)
+    return Opened(Tokenizer.from_str(tokenizer), session, int(header["meta"]["max_length"]))
+
+
+def alone() -> dict[str, Any]:
+    """One question at a time."""
+    found: dict[str, Any] = {}
+    for precision, plan in granite.PLANS.items():
+        for threads in (1, 2):
+            model = opened(plan, threads)
+            row = found.setdefault(precision, {})[str(threads)] = {}
+            for kind, texts in questions().items():
+                row[kind] = timed(model.vector, texts)
+    return found
+
+
+def parts() -> dict[str, Any]:
+    """Where one call's time goes: tokens, the model's run, and everything round them (`embed_passages`: no memory)."""
+    model = load_embedder("granite")
+    assert isinstance(model, LocalModel)
+    inside = model._model()
+    found: dict[str, Any] = {}
+    for kind, texts in questions().items():
+        ids = {text: inside._tokenizer.encode(text).ids for text in texts}
+        feeds = {text: {"input_ids": np.array([ids[text]], dtype=np.int64)} for text in texts}
+        steps = {
+            "tokens": timed(inside._tokenizer.encode, texts),
+            "run": timed(lambda text, feeds=feeds: inside._session.run([inside._output], feeds[text]), texts),
+            "whole": timed(lambda text: model.embed_passages([text]), texts),
+        }
+        found[kind] = {"mean_tokens": round(float(np.mean([len(each) for each in ids.values()])), 1)}
+        found[kind] |= {step: took["p50_ms"] for step, took in steps.items()}
+    return found
+
+
+def again() -> dict[str, float]:
+    """A question that was asked a moment ago is not embedded."""
+    model = load_embedder("granite")
+    assert model is not None
+    return timed(lambda text: model.embed_queries([text]), questions()["medium"])
+
+
+def agreement() -> dict[str, float]:
+    """int8 beside float32 of the same weights, over all questions."""
+    texts = [text for kind in questions().values() for text in kind]
+    rows = [_unit(np.array([model.vector(text) for text in texts])) for model in map(opened, granite.PLANS.values())]
+    cosines = (rows[0] * rows[1]).sum(axis=1)
+    return {"mean": round(float(cosines.mean()), 4), "least": round(float(cosines.min()), 4)}
+
+
+def together() -> dict[str, Any]:
+    """Eight threads that ask at once: each its own run of the model, or several questions in one run.
+
+    The questions have the same number of tokens, so nothing is padded: the best case for several in one run.
+    """
+    length = 16
+    model = opened(granite.PLANS["int8"])
+    ids = [model._tokenizer.encode(text).ids[:length] for text in questions()["long"]]
+    rows = [np.array([each], dtype=np.int64) for each in ids]
+    single = partial(_one, model, rows)
+    found: dict[str, Any] = {"tokens": length, "one by one": _rate(ASKING, 1, single)}
+    found["one by one, 2 at a time"] = _rate(2, 1, single)  # would it help to let only as many in as there are cores?
+    for size, threads, askers in ((4, 1, 2), (8, 2, 1)):
+        several = opened(granite.PLANS["int8"], threads, "texts")
+        batch = np.array(ids[:size], dtype=np.int64)
+        name = f"{size} in a run, {askers} at a time, threads inside: {threads}"
+        found[name] = _rate(askers, size, lambda at, several=several, batch=batch: _run(several, batch))
+        apart = _unit(np.concatenate([_run(model, row) for row in rows[:size]]))
+        found[name]["cosine to one by one"] = round(float((_unit(_run(several, batch)) * apart).sum(axis=1).min()), 4)
+    return found
+
+
+def _one(model: Opened, rows: list[Any], at: int) -> Any:
+    return _run(model, rows[at % len(rows)])
+
+
+def _run(model: Opened, ids: Any) -> Any:
+    return model._session.run([model._output], {"input_ids": ids})[0]
+
+
+def _rate(threads: int, size: int, ask: Callable[[int], Any]) -> dict[str, float]:
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(ask, range(40)))
+        started, cpu = time.perf_counter(), time.process_time()
+        list(pool.map(ask, range(TOGETHER // size)))
+        took, spent = time.perf_counter() - started, time.process_time() - cpu
+    return {"questions_per_s": round(TOGETHER / took), "cpu_ms": round(spent / TOGETHER * 1000, 3)}
+
+
+def _unit(rows: Any) -> Any:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "first": first_call,
+    "alone": alone,
+    "parts": parts,
+    "again": again,
+    "agreement": agreement,
+    "together": together,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--docs", action="store_true", help="write docs/EMBEDDING.md")
+    chosen = parser.parse_args()
+    results: dict[str, Any] = {"machine": machine()}
+    for name, part in PARTS.items():
+        results[name] = part()
+        print(f"{name}: {json.dumps(results[name])}", file=sys.stderr)
+    target = RESULTS / f"embedding-{results['machine']['commit'].split('+')[0]}.json"
+    target.write_text(json.dumps(results, indent=1) + "\n")
+    print(target)
+    if chosen.docs:
+        embedding_page.write(target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
