@@ -32,6 +32,7 @@ MAX_META = 1_000_000  # characters of JSON
 MAX_DEPTH = 32  # of nested metadata
 MAX_PAGE = 1_000  # documents of one page
 
+_encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode  # made once, not for every document
 _FIELDS = tuple(field.name for field in fields(Document))
 _KNOWN = (*_FIELDS, "links", "vector", "triples")
 _OWN = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to")
@@ -86,7 +87,7 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
         meta={**_meta(plain.get("meta"), name), **_triples(plain.get("triples"), name)},
         importance=_importance(plain.get("importance"), name),
         accesses=_accesses(plain.get("accesses"), name),
-        **{field: _moment(plain.get(field), f"{name}: {field}") for field in TIME_FIELDS},
+        **{field: _moment(plain[field], f"{name}: {field}") for field in TIME_FIELDS if plain.get(field) is not None},
     )
     if document.valid_from and document.valid_to and document.valid_from > document.valid_to:
         raise InputError(f"{name}: valid_from {plain['valid_from']} is after valid_to {plain['valid_to']}")
@@ -345,10 +346,11 @@ def vector_bytes(value: Any, dim: int, name: str) -> Vector:
         raise InputError(f"{name}: vector is not a list of numbers") from None
     if vector.shape != (dim,):
         raise InputError(f"{name}: vector has shape {vector.shape}, the collection's model has {dim} dimensions")
-    if not np.isfinite(vector).all():
+    largest = max(vector.max(initial=0.0), -vector.min(initial=0.0))
+    if not largest < math.inf or np.isnan(vector).any():
         raise InputError(f"{name}: vector holds NaN or infinity")
-    vector = vector / (np.abs(vector).max(initial=0.0) or 1.0)  # first, because the squares of huge values overflow
-    length = float(np.linalg.norm(vector))
+    vector = vector / (largest or 1.0)  # first, because the squares of huge values overflow
+    length = math.sqrt(vector.dot(vector))
     return (vector / (length or 1.0)).astype(np.float32)
 
 
@@ -369,13 +371,17 @@ def prepare(
             )
         data = vector_bytes(vector, dim, f"document {document.id!r}").astype("<f4").tobytes()
     passages = [Passage(0, 0, len(document.text), document.text)] if data is not None else cut(document.text)
-    meta = json.dumps(document.meta, ensure_ascii=False, sort_keys=True)
+    meta = _encoded(document.meta)
     if len(meta) > MAX_META:
         raise InputError(f"document {document.id!r}: meta is {len(meta):,} characters of JSON; at most {MAX_META:,}")
+    whole = _digest(document.title, document.text)  # most documents are one passage: hashed once
     return Prepared(
         document=document,
-        hash=_digest(document.title, document.text),
-        passages=tuple((p.ordinal, p.start, p.end, _digest(document.title, p.text)) for p in passages),
+        hash=whole,
+        passages=tuple(
+            (p.ordinal, p.start, p.end, whole if p.text == document.text else _digest(document.title, p.text))
+            for p in passages
+        ),
         meta=meta,
         links=links,
         vector=data,

@@ -17,7 +17,7 @@ from trivet.errors import InputError
 from trivet.memory.redaction import redact_values
 from trivet.models import EMBED_AT_ONCE
 from trivet.passages import cut
-from trivet.stores.contract import Following
+from trivet.stores.contract import Following, Receiving
 from trivet.types import Added, Degraded, Document
 
 if TYPE_CHECKING:
@@ -40,6 +40,19 @@ class Load:
         self._untidy = self._stored = 0  # passages: since the index was last brought up to date; in all
         self._follower: Follower | None = None
         self._alone = ""  # why nobody indexes meanwhile, where somebody should
+        self._since, self._writes = (0, 0), 0  # when it began, and how often it has changed something
+
+    def begin(self, key: str) -> dict[str, Any] | None:
+        """What is known of this very import, where it would change nothing; else it begins now, for ``keep``."""
+        if not isinstance(self._shelf, Receiving):
+            return None
+        self._since, self._writes = self._shelf.mark(), 0
+        return self._shelf.receipt(key)
+
+    def keep(self, key: str, told: Mapping[str, Any]) -> None:
+        """This import is in the store as a whole: let ``begin`` know the next time."""
+        if isinstance(self._shelf, Receiving):
+            self._shelf.keep_receipt(key, told, self._since, self._writes)
 
     def __enter__(self) -> Load:
         return self
@@ -75,6 +88,7 @@ class Load:
                 latest = {item.document.id: item for item in batch}
                 became["duplicates"] += len(batch) - len(latest)
                 written = self._shelf.write(list(latest.values()), model.mid if model else None)
+                self._writes += bool(written.added or written.updated)
                 became.update(added=written.added, updated=written.updated, unchanged=written.unchanged)
                 pids += written.pids[: EMBED_AT_ONCE + 1]  # the first few say whether there are few
                 ids += latest

@@ -160,6 +160,15 @@ class Following(Protocol):
         """Bring the snapshot of the vectors up to date: what is left to do here meanwhile."""
 
 
+@runtime_checkable
+class Receiving(Protocol):
+    """A collection that knows which imports would change nothing (``trivet.receipts``)."""
+
+    def mark(self) -> tuple[int, int]: ...
+    def receipt(self, key: str) -> dict[str, Any] | None: ...
+    def keep_receipt(self, key: str, told: Mapping[str, Any], since: tuple[int, int], writes: int) -> None: ...
+
+
 class Shelf(Protocol):
     """One collection. Safe to use from many threads."""
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import TrivetError
+from trivet.receipts import Receipts
 from trivet.stores.contract import Model
 from trivet.stores.sqlite.scopes import Scopes
 from trivet.stores.sqlite.sources import Vectors
@@ -38,6 +39,8 @@ class Projections(Scopes):
         self._trigrams: TermIndex | None = None
         self._graph: GraphIndex | None = None
         self._meanings: dict[int, VectorIndex] = {}
+        self.receipts = Receipts(self._folder / "imports", self._uid)
+        self._counting, self._embedded = threading.Lock(), 0  # how often vectors were added from here
 
     def words(self) -> TermIndex:
         from trivet.stores.sqlite.words import TermIndex
@@ -86,6 +89,7 @@ class Projections(Scopes):
         if self._looked:
             return
         self._looked = True
+        self.receipts.forget(beyond=self.state().version)
         if (self._folder / "words").exists():
             self.words()
         if (self._folder / "trigrams").exists():
@@ -131,6 +135,8 @@ class Projections(Scopes):
                 break
         else:
             indexed = state.passages  # no quiet moment: there is nothing to compare
+        if problems:  # an import that is repeated may mend them
+            self.receipts.forget()
         checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
         problems += self.projection_problems()
         if indexed != state.passages:

@@ -22,6 +22,7 @@ from trivet.stores.sqlite import access
 from trivet.types import SUPERSEDES, Document, Link
 
 ROUNDED = 1e-6  # of a vector of length 1
+_UPDATED = 9  # the column of documents that says when it was written
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
 #: Document, in order
 COLUMNS = (
@@ -128,7 +129,8 @@ def _row(
 
 def _same(row: tuple[Any, ...], old: sqlite3.Row) -> bool:
     """Nothing but the moment of writing differs."""
-    return all(value == old[index] for index, value in enumerate(row) if old.keys()[index] != "updated")
+    known = tuple(old)
+    return row[:_UPDATED] == known[:_UPDATED] and row[_UPDATED + 1 :] == known[_UPDATED + 1 :]
 
 
 def _add_passages(
@@ -148,7 +150,7 @@ def _add_passages(
     connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?)", passages)
     connection.execute("UPDATE collections SET passages = passages + ? WHERE cid = ?", (count, cid))
     if vectors and mid is not None:
-        add_vectors(connection, mid, vectors)
+        _add_first_vectors(connection, mid, vectors)
     return [row[0] for row in passages]
 
 
@@ -179,6 +181,19 @@ def _give_back(connection: sqlite3.Connection, embedded: Mapping[int, Mapping[tu
                 add_vectors(connection, mid, kept)
 
 
+def _add_first_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+    """Of passages that were written a moment ago: none of them has one, and none has gone."""
+    if connection.execute("SELECT 1 FROM models WHERE mid = ?", (mid,)).fetchone() is None:
+        return
+    first = take(connection, "vector", len(vectors))
+    numbered = [(first + index, pid, data) for index, (pid, data) in enumerate(vectors)]
+    connection.executemany(
+        "INSERT INTO vectors VALUES (?, ?, ?, ?)", [(vid, mid, pid, data) for vid, pid, data in numbered]
+    )
+    connection.executemany("INSERT INTO seals VALUES (?, ?)", [(vid, zlib.crc32(data)) for vid, _, data in numbered])
+    connection.execute("UPDATE models SET vectors = vectors + ? WHERE mid = ?", (len(vectors), mid))
+
+
 def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
     """(pid, float32 bytes); a passage that has one already, or that went with its model meanwhile, is passed over."""
     first = take(connection, "vector", len(vectors))
@@ -195,10 +210,10 @@ def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tupl
 
 
 def _add_fields(connection: sqlite3.Connection, cid: int, rows: Iterable[tuple[int, Prepared]]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)",
-        [(cid, key, value, did) for did, item in rows for key, value in flatten(item.document.meta)],
-    )
+    given = [(cid, key, value, did) for did, item in rows for key, value in flatten(item.document.meta)]
+    # about in the order of the table, so that neighbours are written together; as text, for a value may be a number
+    given.sort(key=lambda row: (row[1], str(row[2])))
+    connection.executemany("INSERT OR IGNORE INTO fields VALUES (?, ?, ?, ?)", given)
 
 
 def _remove_fields(connection: sqlite3.Connection, cid: int, did: int, meta: Mapping[str, Any]) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -75,8 +76,11 @@ class Shelf(Finding):
 
     def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
         self._look_at_projections()
-        with self.changing() as connection:
-            return records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
+        with self._database.write() as connection:
+            written = records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
+            if written.added or written.updated:  # what was there already is no news
+                records.touch(connection, self.cid)
+        return written
 
     def remember(
         self,
@@ -133,8 +137,12 @@ class Shelf(Finding):
             ).rowcount
 
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-        with self.changing() as connection:
-            records.add_vectors(connection, mid, vectors)
+        with self._counting:
+            with self.changing() as connection:
+                records.add_vectors(connection, mid, vectors)
+                (version,) = connection.execute("SELECT version FROM collections WHERE cid = ?", (self.cid,)).fetchone()
+            self._embedded += 1
+            self.receipts.carry(version + 1)
 
     @contextlib.contextmanager
     def embedding(self) -> Iterator[bool]:
@@ -148,6 +156,21 @@ class Shelf(Finding):
             return
         with held:
             yield True
+
+    def mark(self) -> tuple[int, int]:
+        """A moment, for ``keep_receipt``: the version, and how often vectors were added from here."""
+        with self._counting:
+            return self.state().version, self._embedded
+
+    def receipt(self, key: str) -> dict[str, Any] | None:
+        return self.receipts.find(key, self.state().version)
+
+    def keep_receipt(self, key: str, told: Mapping[str, Any], since: tuple[int, int], writes: int) -> None:
+        """Only where nothing was written since that moment but by those writes, and vectors: somebody else may have
+        changed what they stored."""
+        version, embedded = self.mark()
+        if version - since[0] == writes + embedded - since[1]:
+            self.receipts.keep(key, version, told)
 
     # --- what is no news --------------------------------------------------------------------------------------------
 
