@@ -58,6 +58,9 @@ class Load:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         if self._follower is not None:
             self._follower.stop()
             self._follower = None

@@ -12,17 +12,19 @@ import contextlib
 import json
 import secrets
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trivet import intake
+from trivet import intake, receipts
 from trivet.errors import InputError, StoreError
 from trivet.profile import Profile
 from trivet.types import Added, Document, Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
+    from trivet.loading import Load
     from trivet.stores.contract import Shelf
 
 FORMAT = 1
@@ -183,6 +185,12 @@ def feedback_of(item: dict[str, Any]) -> Feedback:
     return intake.feedback(item["feedback"])
 
 
+def is_settled(item: dict[str, Any]) -> bool:
+    """Would this line change nothing while the collection's version is the same? Not one without an id, which is a new
+    document every time; nor what is no news to a version: recalls and feedback."""
+    return bool(item.get("id")) and item.get("accessed") is None and item.get("accesses") is None
+
+
 def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
     """Settings come along into a collection that is still empty; vectors only when the model is the same."""
     try:
@@ -191,14 +199,34 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
     if "settings" in head and not engine.stats().documents:
         engine.update_settings(Profile.from_json(json.dumps(head["settings"])), by="import")
-    line = 0
+    with engine.loading() as load:
+        try:
+            key = receipts.key(receipts.content(source))
+        except OSError as error:
+            raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
+        known = load.begin(key)
+        if known is not None:
+            return Added(tuple(known["ids"]), unchanged=len(known["ids"]), pending=engine.stats().pending)
+        added, settled = _take_in(engine, load, source, head, progress)
+        added = replace(added, degraded=(*added.degraded, *load.finish()))
+        if settled and len(set(added.ids)) == len(added.ids) and not added.duplicates:
+            load.keep(key, {"ids": added.ids})
+    return added
+
+
+def _take_in(
+    engine: Engine, load: Load, source: Path, head: dict[str, Any], progress: Progress | None
+) -> tuple[Added, bool]:
+    """What became of it; and would the same file, taken in again, change nothing?"""
+    line, settled = 0, True
     judged: list[Feedback] = []
     keep_vectors = bool(head) and head.get("model") == engine.stats().model
 
     def documents() -> Iterator[dict[str, Any]]:
-        nonlocal line
+        nonlocal line, settled
         for number, item in read(source):
             line = number
+            settled = settled and is_settled(item)
             if is_feedback(item):
                 judged.append(feedback_of(item))
                 continue
@@ -207,10 +235,10 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
             yield item
 
     try:
-        added = engine.add(documents(), progress=progress)
+        added = load.add(documents(), progress=progress)
     except InputError as error:
         if str(error).startswith(("import:", source.name)):
             raise
         raise InputError(f"{source.name} line {line}: {error}") from error
     engine.restore_feedback(judged)
-    return added
+    return added, settled

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 NAMED = 3  # paths named per reason; --json has all of them
 BROKEN_SHOWN = 20
+SETTLED = 2.0  # seconds: a second change within them may leave a file's times as they are (those of FAT, for one)
 
 
 def import_(
@@ -64,10 +67,12 @@ def import_(
             raise InputError(f"import: there is no file or folder {path!r}")
     with opening.made(store, collection, embedder) as engine:
         try:
-            tally = _take_in(engine, paths, store, prefix, not ignored, redact, triples)
-            if not json:
-                _show(tally, engine)
-            trouble = None if no_wait else _embed(engine, workers)
+            with contextlib.closing(_take_in(engine, paths, store, prefix, not ignored, redact, triples)) as intake:
+                tally = intake.tally
+                if not json:
+                    _show(tally, engine)
+                trouble = None if no_wait else _embed(engine, workers)
+                intake.keep()
         except KeyboardInterrupt:
             raise Interrupted("; what was written is kept, the same command goes on from there") from None
         stats = engine.stats()
@@ -93,15 +98,15 @@ def _extractor() -> Extractor:
 
 def _take_in(
     engine: Engine, paths: list[str], store: Path, prefix: str, ignore: bool, redact: bool, triples: bool
-) -> Tally:
+) -> Intake:
     from trivet.surfaces.cli.files import Skipped
     from trivet.surfaces.cli.intake import Intake
     from trivet.surfaces.cli.lines import Broken
     from trivet.surfaces.cli.names import Names
 
-    names = Names(_files(paths, store, ignore), prefix)
-    found = names.files
-    reached = 0
+    listed = list(_files(paths, store, ignore))
+    key = "" if triples else _key(paths, listed, prefix, redact)
+    reached, found = 0, listed
     with screen.progress("reading", "files") as report:
 
         def done(count: int) -> None:
@@ -110,21 +115,57 @@ def _take_in(
             report(reached, max(reached, len(found)))
 
         extractor = _extractor() if triples else None
+        names = Names()
         intake = Intake(engine, done, names, redact, extractor)
-        for item in found:
-            if isinstance(item, Skipped):
-                intake.tally.skipped.append(item)
-                done(1)
-            else:
-                intake.take_file(item)
-        for path in paths:
-            _take_in_lines(intake, path)
-        intake.flush()
+        if key and intake.is_known(key):
+            return intake
+        try:
+            names.learn(listed, prefix)
+            for item in names.files:
+                if isinstance(item, Skipped):
+                    intake.tally.skipped.append(item)
+                    done(1)
+                else:
+                    intake.take_file(item)
+            for path in paths:
+                _take_in_lines(intake, path)
+            for note in intake.finish():
+                screen.say(note.reason, "yellow")
+        except BaseException:
+            intake.close()
+            raise
     if extractor is not None and extractor.failed:
         first = next(iter(extractor.failed.items()))
         screen.say(f"{len(extractor.failed):,} documents have no triples, as {first[0]!r}: {first[1]}", "yellow")
     intake.tally.broken.sort(key=Broken.position)
-    return intake.tally
+    return intake
+
+
+def _key(paths: list[str], listed: list[files.File | files.Skipped], prefix: str, redact: bool) -> str:
+    """What decides what this import would do; nothing where that cannot be told without reading: a pipe, a file that
+    was changed this very moment. Lines are told by their content, other files by what the file system says of them."""
+    from trivet import receipts
+    from trivet.surfaces.cli.files import JSONL, Skipped
+
+    parts: list[object] = [prefix, redact]
+    latest = time.time() - SETTLED
+    try:
+        for item in listed:
+            if isinstance(item, Skipped):
+                parts.append((item.path, item.reason))
+                continue
+            stat = item.path.stat()
+            if max(stat.st_mtime, stat.st_ctime) > latest:
+                return ""
+            parts.append((item.path, item.id, receipts.stamp(stat)))
+        for path in paths:
+            if path == "-":
+                return ""
+            if Path(path).suffix.lower() in JSONL and Path(path).is_file():
+                parts.append(receipts.content(Path(path)))
+    except OSError:  # told when it is taken in
+        return ""
+    return receipts.key(parts)
 
 
 def _files(paths: list[str], store: Path, ignore: bool) -> Iterator[files.File | files.Skipped]:

@@ -19,7 +19,8 @@ from trivet.profile import Profile
 from trivet.surfaces import markdown
 from trivet.surfaces.cli import files, lines
 from trivet.surfaces.cli.names import Names
-from trivet.types import Feedback
+from trivet.transfer import is_settled
+from trivet.types import Degraded, Feedback
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
@@ -51,7 +52,7 @@ class Tally:
 
 
 class Intake:
-    """Takes documents in; call ``flush`` at the end."""
+    """Takes documents in; call ``finish`` at the end, ``close`` in any case."""
 
     def __init__(
         self,
@@ -67,7 +68,38 @@ class Intake:
         self._characters = 0
         self._judged: list[Feedback] = []
         self._sources: dict[str, Path] = {}
+        self._ids: set[str] = set()
+        self._load = engine.loading()
+        self._key = ""  # of an import that is given once and whole
+        #: Would the same import, made again at once, change nothing?
+        self.settled = True
         self.tally = Tally()
+
+    def is_known(self, key: str) -> bool:
+        """Is this very import in the store as it was, by its receipt? Then the tally is as if it were read again."""
+        self._key = key
+        found = self._load.begin(key)
+        if found is None:
+            return False
+        self.tally.unchanged = int(found["documents"])
+        self.tally.skipped = [files.Skipped(*item) for item in found["skipped"]]
+        self.tally.redacted.update(found["redacted"])
+        return True
+
+    def finish(self) -> tuple[Degraded, ...]:
+        """Write what is left and bring the indexes up to date."""
+        self.flush()
+        return self._load.finish()
+
+    def keep(self) -> None:
+        """Leave a receipt, where the import can be known by one. When everything is embedded, or it is soon void."""
+        if self._key and self.settled and not self.tally.broken:
+            skipped = [(item.path, item.reason) for item in self.tally.skipped]
+            told = {"documents": len(self._ids), "skipped": skipped, "redacted": dict(self.tally.redacted)}
+            self._load.keep(self._key, told)
+
+    def close(self) -> None:
+        self._load.close()
 
     def take_file(self, file: files.File) -> None:
         other = self._sources.setdefault(file.id, file.path)
@@ -76,6 +108,7 @@ class Intake:
                 files.Skipped(str(file.path), f"{other} has the same id; import the folders apart, with --prefix")
             )
         elif self._is_unchanged(file):
+            self._note({"id": file.id})
             self.tally.unchanged += 1
             self._done(1)
         else:
@@ -102,6 +135,7 @@ class Intake:
             elif isinstance(item, lines.Header):
                 keeps_vectors = self._begin_export(item)
             elif isinstance(item, lines.Judged):
+                self.settled = False  # what was forgotten since would be said again
                 self._judged.append(self._clean(item.feedback))
             else:
                 if not keeps_vectors:
@@ -152,6 +186,8 @@ class Intake:
                 self._engine.update_settings(Profile.from_dict(header.settings))
             except InputError as error:
                 self.tally.broken.append(lines.Broken(header.place, str(error)))
+            if self._key:
+                self._load.begin(self._key)  # the settings are no document
         same: bool = header.model == stats.model
         return same
 
@@ -176,13 +212,24 @@ class Intake:
                 shown = {name: redact(document[name])[0] for name in ("text", "title") if document.get(name)}
                 document = {**document, **shown}
             document = self._extractor.tell(document)
+        self._note(document)
         self._piece.append((place, is_line, document))
         self._characters += len(document["text"]) if isinstance(document.get("text"), str) else 0
         if len(self._piece) >= PIECE_DOCUMENTS or self._characters >= PIECE_CHARACTERS:
             self.flush()
 
+    def _note(self, document: dict[str, Any]) -> None:
+        """Of two with the same id the later one wins, each time."""
+        if not self._key:
+            return
+        id = str(document.get("id"))
+        if id in self._ids or not is_settled(document):
+            self.settled = False
+        if self.settled:
+            self._ids.add(id)
+
     def _add(self, documents: list[dict[str, Any]]) -> None:
-        added = self._engine.add(documents, redact=self._redact)
+        added = self._load.add(documents, redact=self._redact)
         self.tally.added += added.added
         self.tally.updated += added.updated
         self.tally.unchanged += added.unchanged

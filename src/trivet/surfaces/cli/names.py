@@ -22,7 +22,11 @@ class Names:
     def __init__(self, found: Iterable[files.File | files.Skipped] = (), prefix: str = "") -> None:
         self._ids: list[dict[str, str]] = [{}, {}, {}]  # by path, by name, by what it calls itself
         self._linking: set[Path] = set()
-        self.files = [self._learnt(item, prefix) if isinstance(item, files.File) else item for item in found]
+        self.files: list[files.File | files.Skipped] = []
+        self.learn(found, prefix)
+
+    def learn(self, found: Iterable[files.File | files.Skipped], prefix: str) -> None:
+        self.files += [self._learnt(item, prefix) if isinstance(item, files.File) else item for item in found]
 
     def resolve(self, name: str) -> str | None:
         """The id of the document that is called so."""

@@ -168,13 +168,15 @@ def _take_in(
     error = ""
     try:
         take(intake)
-        intake.flush()
+        intake.finish()
     except TrivetError as trouble:
         logs.event("import ended", error=trouble)
         error = problems.of(trouble).detail
     except Exception as trouble:  # the client went away: what was told of is kept
         logs.event("import ended", error=trouble)
         error = "the body ended too early; what was read before is kept"
+    finally:
+        intake.close()
     tally = intake.tally
     metrics.WRITTEN.inc(tally.added + tally.updated)
     last: dict[str, Any] = {"read": read, **_counts(tally), "done": not error, "pending": engine.stats().pending}
