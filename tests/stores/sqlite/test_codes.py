@@ -17,24 +17,25 @@ from .test_meaning import DIM, check_exact, clustered, filled, opened
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand vectors go the way of a million: coarser codes first, vectors in a file, written as they are read."""
-    monkeypatch.setattr(codes, "LARGE", 500)
+    """A thousand vectors go the way of a million: codes, then bytes, vectors in a file, written as they are read."""
     monkeypatch.setattr(codes, "PORTION", 300)
-    monkeypatch.setattr(codes, "QUICK_AT_LEAST", 200)
+    monkeypatch.setattr(codes, "AT_LEAST", 400)
+    monkeypatch.setattr(codes, "FEW", 20)
+    monkeypatch.setattr(codes, "SLICE", 64)
     monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 100)
     monkeypatch.setattr(meaning, "PORTION", 128)
     monkeypatch.setattr(meaning, "BULK", 256)
     monkeypatch.setattr(meaning, "IN_MEMORY", 1)
-    monkeypatch.setattr(vectors, "FEW_ROWS", 20)
+    monkeypatch.setattr(vectors, "SLICE", 64)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.2, 0.05])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.2, 0.05, 0.02])
 def test_of_a_large_block_the_nearest_are_found_whatever_the_mask_leaves(
     large: None, tmp_path: Path, share: float
 ) -> None:
     truth = filled(1_500)
     index = opened(tmp_path / "m", truth)
-    assert index._base.codes is not None and index._base.codes.quick is not None
+    assert index._base.codes is not None and index._base.codes.bytes is not None
     assert isinstance(index._base.rows, Filed)
     chosen = np.random.default_rng(3).random(1_501) < share
     scope = None if share == 1.0 else Scope(chosen)
@@ -78,11 +79,49 @@ def test_where_there_is_no_room_they_are_held_in_memory(
 
 def test_portions_make_the_codes_that_all_at_once_make(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = clustered(700)
-    whole = made(Held(rows).take, 700, DIM)
+    whole = made(Held(rows).take, 700, DIM, with_bytes=True)
     monkeypatch.setattr(codes, "PORTION", 128)
-    parts = made(Held(rows).take, 700, DIM)
+    parts = made(Held(rows).take, 700, DIM, with_bytes=True)
+    assert whole is not None and parts is not None
     for query in clustered(5, seed=2):
-        assert (whole.likeliest(query, 50, None) == parts.likeliest(query, 50, None)).all()
+        assert (whole.likeliest(query, 200, None)[0] == parts.likeliest(query, 200, None)[0]).all()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5, 7, 9, 16, 35])
+def test_any_number_of_dimensions_can_be_coded(dim: int, tmp_path: Path) -> None:
+    rows = np.random.default_rng(dim).standard_normal((300, dim), dtype=np.float32)
+    made_of = made(Held(rows).take, 300, dim, with_bytes=True)
+    assert made_of is not None
+    codes.save(made_of, tmp_path)
+    found = codes.load(tmp_path)
+    assert found is not None and len(found) == 300
+    query = rows[7]
+    exact = np.argsort(-(rows @ query))[:10]
+    proposed, more = found.likeliest(query, 280, None)
+    assert more and len(proposed) == 70 and (np.diff(proposed) > 0).all()
+    assert len(set(proposed) & set(exact)) >= 9
+
+
+def test_a_narrow_mask_is_compared_as_a_whole() -> None:
+    """So that a filter that leaves little is answered exactly."""
+    rows = clustered(700)
+    found = made(Held(rows).take, 700, DIM, with_bytes=False)
+    assert found is not None
+    alive = np.zeros(700, dtype=np.bool_)
+    alive[::50] = True
+    proposed, more = found.likeliest(rows[3], 5, Mask(alive))
+    assert not more and (proposed == np.flatnonzero(alive)).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 500])
+def test_scores_are_the_products_however_the_rows_are_held(count: int, tmp_path: Path) -> None:
+    rows = clustered(600)
+    rows.tofile(tmp_path / "v")
+    chosen = np.sort(np.random.default_rng(count).choice(600, count, replace=False)).astype(np.int64)
+    query = clustered(1, seed=8)[0]
+    for each in (Held(rows), Filed(tmp_path / "v", 600, DIM)):
+        assert each.scores(chosen, query) == pytest.approx(rows[chosen] @ query, abs=1e-5)
+        assert each.scores(None, query) == pytest.approx(rows @ query, abs=1e-5)
 
 
 def test_a_mask_keeps_every_row_that_it_was_made_of() -> None:

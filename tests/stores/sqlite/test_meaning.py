@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from trivet.errors import StoreError
-from trivet.stores.sqlite import meaning, vectors
+from trivet.stores.sqlite import codes, meaning
 from trivet.stores.sqlite.meaning import VectorIndex
 from trivet.stores.sqlite.scope import Scope
 
@@ -50,7 +50,7 @@ def opened(folder: Path, truth: VectorList, compact: bool = True) -> VectorIndex
 def small_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of vectors go the way of tens of thousands: a snapshot with codes, scanned and refined."""
     monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 100)
-    monkeypatch.setattr(vectors, "FEW_ROWS", 20)
+    monkeypatch.setattr(codes, "FEW", 20)
 
 
 def check_exact(index: VectorIndex, truth: VectorList, query: Floats, depth: int, scope: Scope | None = None) -> None:

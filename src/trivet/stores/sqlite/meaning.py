@@ -37,7 +37,7 @@ BULK = 65_536  # vectors; more that are new at once go to disk as they are read
 IN_MEMORY = 256_000_000  # bytes of vectors read at once; more stay in their file, and each query reads what it compares
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot of what would not fit in memory
-_FORMAT = 4
+_FORMAT = 5
 _VECTORS = "vectors.f32"
 
 
@@ -157,7 +157,7 @@ class VectorIndex:
         with self._lock:
             blocks = [block for block in (self._base, self._tail) if len(block)]
         found = [hit for block in blocks for hit in block.best(query, depth, scope)]
-        if blocks and blocks[0].codes is not None and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):
+        if len(self._base) and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):
             # no cosine (NaN fails the comparison too): the snapshot is damaged, the truth is read in its place
             self.discard()
             with self._lock:
@@ -198,7 +198,9 @@ class VectorIndex:
             np.save(draft / "pids.npy", numbers := np.concatenate(pids))
             np.save(draft / "dids.npy", np.concatenate(dids))
             rows = _rows(draft / _VECTORS, len(numbers), self._dim)
-            codes.save(codes.made(rows.take, len(numbers), self._dim), draft)
+            coded = codes.made(rows.take, len(numbers), self._dim, isinstance(rows, Filed))
+            if coded is not None:
+                codes.save(coded, draft)
             sums = snapshots.checksums(draft)
             state = {"format": _FORMAT, "identity": self._identity, "vid": last(), "removed": removed, "sums": sums}
             (draft / "state.json").write_text(json.dumps(state))
@@ -245,7 +247,8 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
             raise ValueError(f"{folder.name}/{name} is damaged")
     pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
     found = codes.load(folder)
-    if not len(pids) == len(dids) == len(found) or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
+    coded = len(pids) if found is None else len(found)
+    if not len(pids) == len(dids) == coded or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
         raise ValueError(f"{folder.name} is not whole")
     return Block(pids, dids, _rows(folder / _VECTORS, len(pids), dim), found), state
 

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from trivet.stores.sqlite.codes import Codes, Mask, portions
+from trivet.stores.sqlite.codes import SLICE, Codes, Mask, portions
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
 
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
 
-FEW_ROWS = 2_048  # a scope this small is compared exactly, row by row
+SCATTERED = 64  # rows here and there: from so many on they are multiplied where they lie, not copied first
 
 
 class Rows(Protocol):
@@ -32,6 +32,7 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
     def take(self, rows: Ints | None) -> Floats: ...
+    def scores(self, rows: Ints | None, query: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,19 @@ class Held:
 
     def take(self, rows: Ints | None) -> Floats:
         return self.vectors if rows is None else self.vectors[rows]
+
+    def scores(self, rows: Ints | None, query: Floats) -> Floats:
+        if rows is None:
+            return _products(self.vectors, query)
+        if len(rows) < SCATTERED:
+            return _products(self.vectors[rows], query)
+        import faiss
+
+        found = np.empty(len(rows), dtype=np.float32)
+        held, asked = np.ascontiguousarray(self.vectors), np.ascontiguousarray(query)
+        told = [faiss.swig_ptr(each) for each in (found, asked, held, np.ascontiguousarray(rows))]
+        faiss.fvec_inner_products_by_idx(*told, held.shape[1], 1, len(rows))  # type: ignore[attr-defined]
+        return found
 
 
 class Filed:
@@ -72,6 +86,17 @@ class Filed:
                 raise ValueError("the file of vectors is shorter than it was")
         return found
 
+    def scores(self, rows: Ints | None, query: Floats) -> Floats:
+        return _products(self.take(rows), query)
+
+
+def _products(vectors: Floats, query: Floats) -> Floats:
+    """A slice at a time: see ``codes.SLICE``."""
+    found = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), SLICE):
+        np.dot(vectors[start : start + SLICE], query, out=found[start : start + SLICE])
+    return found
+
 
 @dataclass(slots=True)
 class Block:
@@ -89,7 +114,7 @@ class Block:
 
     def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
         mask = self._mask(scope)
-        if self.codes is None or (mask is not None and mask.count <= FEW_ROWS):
+        if self.codes is None:
             return self._exact(query, depth, None if mask is None else mask.rows())
         return self._scan(self.codes, query, depth, mask)
 
@@ -109,15 +134,14 @@ class Block:
         return made
 
     def _exact(self, query: Floats, depth: int, rows: Ints | None) -> list[Found]:
-        return self._top(self.rows.take(rows) @ query, rows, depth)
+        return self._top(self.rows.scores(rows, query), rows, depth)
 
     def _scan(self, codes: Codes, query: Floats, depth: int, mask: Mask | None) -> list[Found]:
         wanted = codes.wanted(depth)
         while True:
-            wanted = min(wanted, len(self))
-            rows = codes.likeliest(query, wanted, mask)
+            rows, more = codes.likeliest(query, wanted, mask)
             top = self._exact(query, depth, rows)
-            if len(top) >= depth or len(rows) < wanted or wanted == len(self):
+            if len(top) >= depth or not more:
                 return top
             wanted *= 4  # a few long documents filled the list with their passages
 
