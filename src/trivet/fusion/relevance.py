@@ -54,7 +54,8 @@ def standings(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Call
         width = max(LEAST, values[0] - tenth)
         for key, value in zip(ranking.keys, values, strict=True):
             matches[key] = matches.get(key, 0.0) + share * value
-            heights[key] = heights.get(key, 0.0) + share * max(0.0, value - tenth) / width
+        for key, value in zip(ranking.keys[:TENTH], values, strict=False):  # from there on nobody stands above the tenth
+            heights[key] = heights.get(key, 0.0) + share * (value - tenth) / width
     first, second = [*sorted(heights.values(), reverse=True), 0.0, 0.0][:2]
 
     def of(key: Key) -> Standing:

@@ -98,7 +98,7 @@ def test_any_number_of_dimensions_can_be_coded(dim: int, tmp_path: Path) -> None
     query = rows[7]
     exact = np.argsort(-(rows @ query))[:10]
     proposed, more = found.likeliest(query, 280, None)
-    assert more and len(proposed) == 70 and (np.diff(proposed) > 0).all()
+    assert more and len(proposed) == 46 and (np.diff(proposed) > 0).all()
     assert len(set(proposed) & set(exact)) >= 9
 
 

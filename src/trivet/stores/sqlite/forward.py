@@ -17,6 +17,7 @@ import weakref
 import zlib
 from array import array
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress
 from pathlib import Path
@@ -91,12 +92,16 @@ class Forward:
         found: dict[int, Places] = {}
         wanted = np.array(pids, dtype=np.int64)
         listed = list(terms)
-        hashes = np.fromiter(map(_hash, listed), dtype=np.uint64, count=len(listed))
+        hashes = _hashes(listed)
         for segment in self._segments:
             found.update(segment.places(wanted, listed, hashes))
             if not segment.whole:
                 self.damaged.append(segment.path)
         return found
+
+    def taken(self, pids: Ints) -> list[Taken]:
+        """All terms of these passages, segment by segment; of those that are here and whole."""
+        return [part for segment in self._segments if len((part := segment.taken(pids)).pids)]
 
     def problems(self, name: str) -> list[str]:
         """Files whose bytes are not those that were written."""
@@ -115,6 +120,20 @@ class Forward:
             self._segments[-2:] = [merged] if merged else []
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Passages of a segment with all their terms, one passage behind the other."""
+
+    pids: Ints
+    sizes: Ints
+    numbers: npt.NDArray[np.int32]
+    segment: _Segment
+
+    def numbers_of(self, terms: Sequence[str]) -> list[int]:
+        """-1 for one that no passage of the segment has."""
+        return self.segment.numbers_of(terms)
+
+
 class _Segment:
     """One file of terms. It stays open while somebody reads it, whoever deletes it."""
 
@@ -130,17 +149,9 @@ class _Segment:
         return len(self.table["pids"])
 
     def places(self, wanted: Ints, terms: Sequence[str], hashes: npt.NDArray[np.uint64]) -> dict[int, Places]:
-        rows = _rows_of(self.table["pids"], wanted)
+        rows, parts = self._read(_rows_of(self.table["pids"], wanted))
         if not len(rows):
             return {}
-        starts = 4 * self._starts[rows]
-        sizes = 4 * self._starts[rows + 1] - starts
-        listed = zip(starts.tolist(), sizes.tolist(), strict=True)
-        parts = [os.pread(self._file, size, start) for start, size in listed]
-        if list(map(zlib.crc32, parts)) != self.table["sums"][rows].tolist():
-            self.whole = False
-            whole = [zlib.crc32(part) == self.table["sums"][row] for part, row in zip(parts, rows, strict=True)]
-            rows, parts = rows[whole], list(compress(parts, whole))
         pids = self.table["pids"][rows].tolist()
         found: dict[int, Places] = {pid: (set(), {}) for pid in pids}
         here = _rows_of(self.table["hashes"], hashes, every=True)
@@ -166,6 +177,27 @@ class _Segment:
             else:
                 places[term] = [place]
         return found
+
+    def _read(self, rows: Ints) -> tuple[Ints, list[bytes]]:
+        """The terms of these rows; without those that are damaged."""
+        starts = 4 * self._starts[rows]
+        sizes = 4 * self._starts[rows + 1] - starts
+        listed = zip(starts.tolist(), sizes.tolist(), strict=True)
+        parts = [os.pread(self._file, size, start) for start, size in listed]
+        if list(map(zlib.crc32, parts)) != self.table["sums"][rows].tolist():
+            self.whole = False
+            whole = [zlib.crc32(part) == self.table["sums"][row] for part, row in zip(parts, rows, strict=True)]
+            rows, parts = rows[whole], list(compress(parts, whole))
+        return rows, parts
+
+    def taken(self, wanted: Ints) -> Taken:
+        rows, parts = self._read(_rows_of(self.table["pids"], wanted))
+        sizes = np.array([len(part) // 4 for part in parts], dtype=np.int64)
+        return Taken(self.table["pids"][rows], sizes, np.frombuffer(b"".join(parts), dtype=np.int32), self)
+
+    def numbers_of(self, terms: Sequence[str]) -> list[int]:
+        here = _rows_of(self.table["hashes"], _hashes(terms), every=True).tolist()
+        return [int(self.table["numbers"][at]) if at >= 0 else -1 for at in here]
 
     def terms(self) -> npt.NDArray[np.int32]:
         return np.fromfile(self.path, dtype=np.int32)
@@ -250,6 +282,10 @@ class _Numbers(dict[str, bytes]):
     def __missing__(self, item: str) -> bytes:
         numbers = self[str(item)] = array("i", [self._vocabulary[term] for term in item.split()]).tobytes()
         return numbers
+
+
+def _hashes(terms: Sequence[str]) -> npt.NDArray[np.uint64]:
+    return np.fromiter(map(_hash, terms), dtype=np.uint64, count=len(terms))
 
 
 def _hash(term: str) -> int:

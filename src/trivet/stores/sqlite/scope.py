@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 
 class Scope:
-    __slots__ = ("count", "lookup", "mask", "seen")
+    __slots__ = ("asked", "count", "lookup", "mask", "seen")
 
     def __init__(self, mask: npt.NDArray[np.bool_]) -> None:
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
+        self.asked = 0  # how often the words index was
         self.lookup: Any = None  # what an index made of it, to be used again
         self.seen: tuple[Any, Any] = (None, None)  # likewise: rows of a block of vectors, and which of them may be seen
 

@@ -29,7 +29,9 @@ from filelock import FileLock, Timeout
 
 from trivet.errors import TrivetError
 from trivet.spelling import beginnings, may_be_misspelt, nearest
+from trivet.stores.sqlite import narrow
 from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward, Places
+from trivet.stores.sqlite.narrow import Narrow
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import K1, Found, Tail, idf
 
@@ -75,6 +77,9 @@ class Source(Protocol):
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """(seq, pid) in order."""
 
+    def pids_of(self, dids: Sequence[int]) -> list[tuple[int, int]]:
+        """(pid, did) of every passage of these documents."""
+
     def newest(self) -> tuple[int, int]:
         """The last passage and the last removal there ever was: an index that knows later ones is another's."""
 
@@ -99,6 +104,8 @@ class TermIndex:
         self._searcher: Any = None
         self._tail = Tail()
         self._forward: Forward | None = None
+        self._crowding = 1.5  # passages to a document among those found; a running mean
+        self._narrow: dict[Scope, tuple[int, Narrow | None]] = {}  # with the last passage that it knows
         self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
         self._open()
 
@@ -351,8 +358,13 @@ class TermIndex:
         ceiling = (K1 + 1.0) * (sum(idfs.values()) + sum(weights))
         notes = (*([f"the {MAX_TERMS} rarest of {len(query.terms)} terms"] if cut else []), *meant)
 
+        small = self._small(scope) if scope is not None and not phrases else None
+
         def ask(required: Collection[str]) -> list[Found]:
-            disk = self._ask_disk(searcher, terms, boosts, required, phrases, depth, scope, tail.removed)
+            if small is not None:
+                disk = small.bm25(idfs, required, average, depth, tail.removed)
+            else:
+                disk = self._ask_disk(searcher, terms, boosts, required, phrases, depth, scope, tail.removed)
             with self._lock:
                 fresh = tail.bm25(idfs, required, list(zip(phrases, weights, strict=True)), average) if tail else []
             return _best(disk, fresh, depth, scope)
@@ -364,6 +376,24 @@ class TermIndex:
             if match == "all" or len(found) >= depth:
                 return found, ceiling, (*notes, "all words")
         return ask(singles), ceiling, (*notes, "any word")
+
+    def _small(self, scope: Scope) -> Narrow | None:
+        """The index of a scope that leaves little and is asked again and again; None: the large one is asked."""
+        scope.asked += 1
+        few = scope.count <= narrow.MOST and scope.count * narrow.SHARE <= self._documents(self._searcher)
+        if scope.asked < narrow.WORTH_IT or not few or self._forward is None:
+            return None
+        with self._lock:
+            forward, last = self._forward, self._disk_pid
+            known, found = self._narrow.get(scope, (-1, None))
+        if known == last or forward is None:
+            return found
+        found = narrow.narrow(forward, self._source.pids_of(scope.dids()), last)
+        with self._lock:
+            while len(self._narrow) >= narrow.KEPT:
+                del self._narrow[next(iter(self._narrow))]
+            self._narrow[scope] = (last, found)
+        return found
 
     def _meant(self, query: ParsedQuery) -> tuple[ParsedQuery, tuple[str, ...]]:
         """The query with the nearest word in the place of each that no document has; and what was changed."""
@@ -446,7 +476,7 @@ class TermIndex:
         per_document: bool = True,
     ) -> list[Found]:
         """The best ``depth`` allowed documents (or passages); deepened until the scope gave enough: the cut is last."""
-        limit = depth + depth // 2 + 16
+        limit = int(depth * self._crowding) + 16
         if scope is not None:
             if scope.count <= FEW_ALLOWED:
                 query = tantivy.Query.boolean_query(
@@ -458,6 +488,8 @@ class TermIndex:
         while True:
             hits = searcher.search(query, limit, count=False).hits
             found = self._sift(searcher, hits, scope, removed, per_document)
+            if scope is None and found and per_document:
+                self._crowding += (min(2.0, len(hits) / len(found)) - self._crowding) / 16
             if len(found) >= depth or len(hits) < limit:
                 return found
             limit *= min(8, 2 * depth // len(found) + 1) if found else 8
