@@ -54,7 +54,7 @@ def standings(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Call
         width = max(LEAST, values[0] - tenth)
         for key, value in zip(ranking.keys, values, strict=True):
             matches[key] = matches.get(key, 0.0) + share * value
-        for key, value in zip(ranking.keys[:TENTH], values, strict=False):  # from there on nobody stands above the tenth
+        for key, value in zip(ranking.keys[:TENTH], values, strict=False):  # nobody below stands above the tenth
             heights[key] = heights.get(key, 0.0) + share * (value - tenth) / width
     first, second = [*sorted(heights.values(), reverse=True), 0.0, 0.0][:2]
 

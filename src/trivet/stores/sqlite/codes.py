@@ -28,7 +28,7 @@ NARROW = 6  # of that many, one is compared exactly where a byte a dimension has
 FEW_SHARE = 32  # a mask that leaves less than one row in so many is compared as a whole: a longer list would cost more
 FEW = 4_096  # rows of a mask that are, too, whatever their share; such a mask has them by their numbers
 PORTION = 65_536  # vectors coded at once: 100 MB
-LEAST = 64  # vectors that are coded at all
+LEAST = 16  # vectors that are coded at all: one for each centre
 SAMPLE = 16_384  # vectors the codes are trained on: faiss takes 256 for each of the sixteen centres
 SLICE = 1_024  # rows multiplied at once: more, and BLAS calls threads that wait for each other on a busy machine
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.words import TermIndex
     from trivet.types import Vector
 
+A_FEW_WRITES = 4  # transactions since an index last looked: what they brought is read in a millisecond, mostly
 MANY_BEHIND = 5_000  # passages the graph has not read: some seconds
 
 
@@ -100,13 +101,13 @@ class Finding(Projections):
             return ties.ties(connection, self.cid, dids, linked, sharing)
 
     def is_current(self, leg: str, state: State) -> bool:
-        """Would this leg only have to look, with nothing to read or to write first?"""
-        index: TermIndex | VectorIndex | GraphIndex | None = self._words if leg == "lexical" else self._trigrams
+        """Would this leg only have to look, with next to nothing to read or to write first?"""
         if leg == "graph":
-            index = self._graph
+            return self._graph is not None and self._graph.is_current(state.version)
+        index: TermIndex | VectorIndex | None = self._words if leg == "lexical" else self._trigrams
         if leg == "dense":
             index = self._meanings.get(state.model.mid) if state.model is not None else None
-        return index is not None and index.is_current(state.version)
+        return index is not None and index.is_near(state.version, A_FEW_WRITES)
 
     @property
     def spelling(self) -> Finding:

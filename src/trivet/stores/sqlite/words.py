@@ -140,8 +140,9 @@ class TermIndex:
                 return
             time.sleep(LOOK)
 
-    def is_current(self, version: int) -> bool:
-        return version == self._seen
+    def is_near(self, version: int, writes: int) -> bool:
+        """Has it caught up but for so many?"""
+        return 0 <= self._seen <= version <= self._seen + writes
 
     def discard(self) -> None:
         """Throw the index away; the next catch-up reads the truth again."""
