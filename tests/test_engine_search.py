@@ -16,6 +16,7 @@ from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.fusion.relevance import Standing, probability
 from trivet.profile import LEGS, SEEDED
+from trivet.stores.sqlite import finding
 from trivet.types import Results
 
 Open = Callable[..., Engine]
@@ -741,9 +742,19 @@ class TestInTheCallersThread:
 
     WORDS: ClassVar = {"lexical": 1.0, "dense": 0.0, "graph": 0.0}
 
-    @pytest.mark.parametrize("weights", [WORDS, {**WORDS, "dense": 1.0}])
-    def test_the_answers_are_the_same(self, opposed: Engine, weights: dict[str, float], monkeypatch: Any) -> None:
+    @pytest.mark.parametrize(
+        ("weights", "brisk_ms", "here"),
+        [
+            (WORDS, 0.0, ["lexical"]),
+            ({**WORDS, "dense": 1.0}, 0.0, ["dense"]),
+            ({**WORDS, "dense": 1.0}, 60_000.0, ["lexical", "dense"]),
+        ],
+    )
+    def test_the_answers_are_the_same(
+        self, opposed: Engine, weights: dict[str, float], brisk_ms: float, here: list[str], monkeypatch: Any
+    ) -> None:
         monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
+        monkeypatch.setattr(threads, "BRISK_MS", brisk_ms)
         first = opposed.search("apple", weights=weights)
         for _ in range(threads.TRUSTED_AFTER):
             opposed.search("apple", weights=weights)
@@ -753,16 +764,26 @@ class TestInTheCallersThread:
             opposed._shared.legs, "answer", lambda leg, *rest: asked.append(leg.name) or real(leg, *rest)
         )
         again = opposed.search("apple", weights=weights)
-        assert asked == ["dense" if weights["dense"] else "lexical"]
+        assert asked == here
         assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
 
-    def test_a_write_sends_it_back_to_a_thread_of_its_own(self, opposed: Engine, monkeypatch: Any) -> None:
+    @pytest.mark.parametrize("writes", [1, finding.A_FEW_WRITES + 1])
+    def test_some_writes_send_it_back_to_a_thread_of_its_own(
+        self, opposed: Engine, writes: int, monkeypatch: Any
+    ) -> None:
         monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
         for _ in range(threads.TRUSTED_AFTER + 1):
             opposed.search("apple", weights=self.WORDS)
-        monkeypatch.setattr(opposed._shared.legs, "answer", lambda *_: pytest.fail("there is something to catch up on"))
-        opposed.delete([hit.id for hit in opposed.search("nothing of the kind", alpha=1.0, graph_weight=0)][:1])
-        opposed.search("apple", weights=self.WORDS)
+        for number in range(writes):
+            opposed.add(f"a newcomer about apple {number}", id=f"newcomer-{number}")
+        asked: list[str] = []
+        real = opposed._shared.legs.answer
+        monkeypatch.setattr(
+            opposed._shared.legs, "answer", lambda leg, *rest: asked.append(leg.name) or real(leg, *rest)
+        )
+        found = {hit.id for hit in opposed.search("newcomer", weights=self.WORDS)}
+        assert found == {f"newcomer-{number}" for number in range(writes)}
+        assert asked == (["lexical"] if writes <= finding.A_FEW_WRITES else [])
 
     def test_a_late_answer_is_left_out_all_the_same(self, opposed: Engine, monkeypatch: Any) -> None:
         monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
