@@ -99,40 +99,37 @@ def below(root: Path, *, ignore: bool = True, own: Path | None = None) -> Iterat
     """The files of a folder in the order of their names; ``own`` is the store itself, which may lie in it."""
     root = root.resolve()
     mine = {own.resolve(), Path(f"{own.resolve()}.index")} if own else set()
-    yield from _walk(root, root, Ignore.above(root) if ignore else None, mine)
+    yield from _walk(root, "", root, Ignore.above(root) if ignore else None, mine)
 
 
-def _walk(folder: Path, root: Path, rules: Ignore | None, mine: set[Path]) -> Iterator[File | Skipped]:
+def _walk(folder: Path, below: str, root: Path, rules: Ignore | None, mine: set[Path]) -> Iterator[File | Skipped]:
+    """``below``: what stands before a file's own name in the name it has."""
     rules = rules.entering(folder) if rules is not None else None
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        yield Skipped(_name(folder, root), error.strerror or "cannot be read")
+        yield Skipped(below.rstrip("/") or ".", error.strerror or "cannot be read")
         return
     for entry in entries:
-        path = folder / entry.name
+        path, name = folder / entry.name, below + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
         if path in mine or (entry.name.endswith(("-wal", "-shm")) and path.with_name(entry.name[:-4]) in mine):
             continue
         if entry.name.startswith("."):
-            yield Skipped(_name(path, root), "hidden")
+            yield Skipped(name, "hidden")
         elif rules is not None and rules.leaves_out(path, is_folder):
-            yield Skipped(_name(path, root), "ignored by .gitignore")
+            yield Skipped(name, "ignored by .gitignore")
         elif is_folder:
-            yield from _walk(path, root, rules, mine)
+            yield from _walk(path, f"{name}/", root, rules, mine)
         elif path.suffix.lower() in JSONL:
-            yield Skipped(_name(path, root), "JSONL in a folder: name it to import its documents")
+            yield Skipped(name, "JSONL in a folder: name it to import its documents")
         elif entry.is_symlink() and not path.resolve().is_relative_to(root):
             # a folder from elsewhere may hold a link to what is nobody else's business
-            yield Skipped(_name(path, root), "a link out of the folder")
+            yield Skipped(name, "a link out of the folder")
         elif entry.is_file():
-            yield File(path, _name(path, root), _name(path, root))
+            yield File(path, name, name)
         else:
-            yield Skipped(_name(path, root), "a link to a folder" if entry.is_dir() else "not a file")
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
+            yield Skipped(name, "a link to a folder" if entry.is_dir() else "not a file")
 
 
 def read(file: File, resolve: markdown.Resolve = lambda name: None) -> dict[str, Any] | Skipped:

@@ -157,7 +157,7 @@ def _key(paths: list[str], listed: list[files.File | files.Skipped], prefix: str
             stat = item.path.stat()
             if max(stat.st_mtime, stat.st_ctime) > latest:
                 return ""
-            parts.append((item.path, item.id, receipts.stamp(stat)))
+            parts.append((str(item.path), item.id, receipts.stamp(stat)))
         for path in paths:
             if path == "-":
                 return ""

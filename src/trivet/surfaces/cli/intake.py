@@ -77,9 +77,9 @@ class Intake:
 
     def is_known(self, key: str) -> bool:
         """Is this very import in the store as it was, by its receipt? Then the tally is as if it were read again."""
-        self._key = key
         found = self._load.begin(key)
         if found is None:
+            self._key = key
             return False
         self.tally.unchanged = int(found["documents"])
         self.tally.skipped = [files.Skipped(*item) for item in found["skipped"]]
