@@ -21,7 +21,7 @@ from trivet.types import Candidate, Ranking
 __all__ = ["FUSIONS", "NORMALIZERS", "alpha_weights", "check", "fuse"]
 
 #: (checked rankings, their weights, all above 0, rrf_k, normalizer) -> candidates; each takes from these what it needs.
-Fusion = Callable[[Sequence[Ranking], Sequence[float], float, Normalizer], list[Candidate]]
+Fusion = Callable[[Sequence[Ranking], Sequence[float], float, Normalizer], Sequence[Candidate]]
 
 FUSIONS: dict[str, Fusion] = {
     "rrf": rrf,
@@ -41,7 +41,7 @@ def fuse(
     *,
     rrf_k: float = 60.0,
     normalize: str = "minmax",
-) -> list[Candidate]:
+) -> Sequence[Candidate]:
     """The union of ``rankings``, best first, by the named ``method``.
 
     A leg that ``weights`` does not name has weight 1. At weight 0 a leg gives nothing, and no document enters by it

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fusion.normalize import Normalizer
-from trivet.fusion.pool import pool
+from trivet.fusion.pool import Pool
 from trivet.types import Candidate, Ranking
 
 
 def comb_sum(
     rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
-) -> list[Candidate]:
-    return pool(rankings, weights, [normalizer(ranking) for ranking in rankings])
+) -> Sequence[Candidate]:
+    return Pool(rankings, weights, [normalizer(ranking) for ranking in rankings])
 
 
 def comb_mnz(
     rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
-) -> list[Candidate]:
-    return pool(rankings, weights, [normalizer(ranking) for ranking in rankings], agreement=True)
+) -> Sequence[Candidate]:
+    return Pool(rankings, weights, [normalizer(ranking) for ranking in rankings], agreement=True)

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fusion.normalize import Normalizer
-from trivet.fusion.pool import pool
+from trivet.fusion.pool import Pool
 from trivet.types import Candidate, Ranking
 
 
 def convex(
     rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
-) -> list[Candidate]:
+) -> Sequence[Candidate]:
     total = sum(weights)  # above 0: legs of weight 0 do not come this far
-    return pool(rankings, [weight / total for weight in weights], [normalizer(ranking) for ranking in rankings])
+    return Pool(rankings, [weight / total for weight in weights], [normalizer(ranking) for ranking in rankings])

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fusion.normalize import Normalizer
-from trivet.fusion.pool import pool
+from trivet.fusion.pool import Pool
 from trivet.types import Candidate, Ranking
 
 
-def isr(rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer) -> list[Candidate]:
+def isr(
+    rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
+) -> Sequence[Candidate]:
     points = [[1.0 / (rank * rank) for rank in range(1, len(ranking) + 1)] for ranking in rankings]
-    return pool(rankings, weights, points, agreement=True)
+    return Pool(rankings, weights, points, agreement=True)
