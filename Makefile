@@ -67,14 +67,14 @@ format: setup    ## let ruff rewrite the layout
 bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_snippets
 	$(BIN)/python benchmarks/speed.py --data $(DATA)/docs_snippets --docs
 
-bench-peers: setup ## the same work for us and ten other engines, on DATA (SIZE, ONLY and LIMITS narrow it): docs/PEERS.md
+bench-peers: setup ## the same work for us and ten other engines, on DATA (SIZE, ONLY and LIMITS narrow it): docs/BENCHMARKS.md
 	PYTHONPATH=benchmarks $(BIN)/python -m peers --data $(DATA) --size $(SIZE) $(if $(ONLY),--only $(ONLY)) $(LIMITS) --docs
 
 bench-embedding: setup ## what one question costs to embed, and what of it is not the model: docs/EMBEDDING.md
 	$(BIN)/python benchmarks/embedding.py --docs
 
 scale: setup     ## how cost grows with the collection, from the newest peers-*.json and stores-*.json: docs/SCALE.md
-	$(BIN)/python benchmarks/growth.py --docs
+	$(BIN)/python benchmarks/growth.py --data $(DATA) --docs
 
 gate: setup      ## has the default got worse? On the set that ships, and on SciFact and LoCoMo where DATA has them
 	$(BIN)/trivet gate demo --against benchmarks/gate/demo.json --cache $(CACHE)
