@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs/BENCHMARKS.md"
+PAGE = ROOT / "docs/SPEED.md"
 README = ROOT / "README.md"
 BLOCK = re.compile(r"<!-- bench:start.*?-->\n.*?<!-- bench:end -->", re.DOTALL)
 
@@ -70,7 +70,7 @@ def readme_block(results: dict[str, Any], name: str) -> str:
 def page(results: dict[str, Any], name: str) -> str:
     machine = results["machine"]
     lines = [
-        "# Benchmarks",
+        "# Speed",
         "",
         "Made by `make bench` (`benchmarks/speed.py --docs`); do not edit. Compare within a run, as ratios: this is "
         "a small, shared machine.",

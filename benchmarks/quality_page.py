@@ -102,7 +102,7 @@ _REST = """
 Oracle: the best α for each topic, if somebody knew it. Only: right hits in the top ten that one leg alone found. False:
 made-up questions answered at the default's threshold (0: none is set). Times are of `search` with the question's vector
 at hand, and of embedding it; other work ran on the machine meanwhile, so they are no measure of speed:
-[BENCHMARKS](BENCHMARKS.md) is.
+[SPEED](SPEED.md) is.
 """
 
 

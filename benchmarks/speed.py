@@ -295,7 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a folder with corpus.jsonl.gz, such as docs_snippets")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where the JSON goes")
-    parser.add_argument("--docs", action="store_true", help="write the numbers into docs/BENCHMARKS.md and README.md")
+    parser.add_argument("--docs", action="store_true", help="write the numbers into docs/SPEED.md and README.md")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()

@@ -152,7 +152,7 @@ def test_measured_numbers_are_those_of_the_result_file(monkeypatch: pytest.Monke
     assert named, "run `make bench`"
     results = json.loads((ROOT / "benchmarks/results" / named[1]).read_text())
     assert pages.readme_block(results, named[1]) in README
-    assert (ROOT / "docs/BENCHMARKS.md").read_text() == pages.page(results, named[1])
+    assert (ROOT / "docs/SPEED.md").read_text() == pages.page(results, named[1])
 
 
 def test_every_module_opens_with_its_question() -> None:

@@ -127,7 +127,9 @@ def main() -> int:
     parser.add_argument("--step-limit", type=float, default=600, help="seconds any other step may take")
     parser.add_argument("--memory-limit", type=float, default=12, help="GB an engine's processes may take")
     parser.add_argument("--work", type=Path, help="where the engines keep their files; a temporary folder otherwise")
-    parser.add_argument("--docs", action="store_true", help="write docs/PEERS.md and its pictures from the result file")
+    parser.add_argument(
+        "--docs", action="store_true", help="write docs/BENCHMARKS.md and its pictures from the result file"
+    )
     asked = parser.parse_args()
     chosen = rows(asked.only)
     if not asked.data.exists():

@@ -1,7 +1,7 @@
 """Which engines are compared, what does each install, and at which settings is it asked?
 
 Settings are what the engine's own documentation advises for collections of this size; where it has a knob between speed
-and recall, two of them. What is said of a row in docs/PEERS.md is said here.
+and recall, two of them. What is said of a row in docs/BENCHMARKS.md is said here.
 """
 
 from __future__ import annotations
