@@ -90,7 +90,8 @@ def _settings(store: Path, engine: trivet.Engine) -> Iterator[tuple[str, str]]:
     """The last that was acknowledged, or the one that was being written."""
     told = [step for path in store.glob("settings.json") for step in steps(path)]
     done = [step["k"] for step in told if step["state"] == "done"]
-    may_be = {*done[-1:], *(step["k"] for step in told[-1:])} or {engine.settings.k}
+    before = done[-1] if done else trivet.PROFILES["default"].k  # the first change may have been cut short
+    may_be = {before, *(step["k"] for step in told[-1:])}
     if engine.settings.k not in may_be:
         yield "lost", f"settings: k is {engine.settings.k}, acknowledged: {may_be}"
     numbers = [change.number for change in engine.settings_history(KEPT)]
