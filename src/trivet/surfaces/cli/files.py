@@ -110,18 +110,19 @@ def _walk(folder: Path, below: str, root: Path, rules: Ignore | None, mine: set[
     except OSError as error:
         yield Skipped(below.rstrip("/") or ".", error.strerror or "cannot be read")
         return
-    for entry in entries:
+    own = {path.name + end for path in mine if path.parent == folder for end in ("", "-wal", "-shm")}
+    for entry in entries:  # a folder may hold a hundred thousand: nothing is asked of pathlib that a name can tell
+        if entry.name in own:
+            continue
         path, name = folder / entry.name, below + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
-        if path in mine or (entry.name.endswith(("-wal", "-shm")) and path.with_name(entry.name[:-4]) in mine):
-            continue
         if entry.name.startswith("."):
             yield Skipped(name, "hidden")
         elif rules is not None and rules.leaves_out(path, is_folder):
             yield Skipped(name, "ignored by .gitignore")
         elif is_folder:
             yield from _walk(path, f"{name}/", root, rules, mine)
-        elif path.suffix.lower() in JSONL:
+        elif entry.name.lower().endswith(tuple(JSONL)):
             yield Skipped(name, "JSONL in a folder: name it to import its documents")
         elif entry.is_symlink() and not path.resolve().is_relative_to(root):
             # a folder from elsewhere may hold a link to what is nobody else's business
