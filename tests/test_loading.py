@@ -225,3 +225,42 @@ def test_a_portion_ends_where_the_writer_pauses(monkeypatch: pytest.MonkeyPatch)
     time.sleep(0.001)
     assert not more(10)
     assert not words._patience(lambda: True)(10)
+
+
+EMBEDDING = """
+import sys, time, trivet
+import numpy as np
+class Counting:
+    id = spec = "counting"
+    dim, unrelated, batch = 4, 0.0, 5
+    def __init__(self, pause): self.pause, self.texts = pause, []
+    def embed_queries(self, texts): return np.ones((len(texts), 4))
+    def embed_passages(self, texts):
+        time.sleep(self.pause)
+        self.texts += texts
+        print("embedded", len(self.texts), flush=True)
+        return np.ones((len(texts), 4))
+model = Counting(float(sys.argv[2]))
+with trivet.open(sys.argv[1], embedder=model) as engine:
+    found = engine.add({"id": str(number), "text": f"sheep number {number}"} for number in range(100))
+    engine.wait()
+    print("done", found.unchanged, len(model.texts), flush=True)
+"""
+
+
+def test_a_load_that_is_killed_embeds_nothing_again_that_is_embedded(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", EMBEDDING, str(tmp_path / "memory.db")]
+    process = subprocess.Popen([*command, "0.05"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) != "embedded 40\n":
+        assert line, "it ended before it was killed"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    with trivet.open(tmp_path / "memory.db", embedder="none") as engine:  # embeds nothing itself
+        kept = engine.stats()
+    done = subprocess.run([*command, "0"], capture_output=True, text=True, timeout=120, check=True)
+    unchanged, embedded = map(int, done.stdout.splitlines()[-1].split()[1:])
+    assert unchanged == kept.documents == 100
+    assert kept.embedded >= 35  # all that were told of, but for the batch in hand
+    assert embedded == 100 - kept.embedded
