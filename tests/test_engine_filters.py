@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.engine import Engine
 from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches
-from trivet.stores.sqlite import codes, meaning, vectors
+from trivet.stores.sqlite import codes, meaning, terms
 from trivet.stores.sqlite import words as projection
 from trivet.types import Results
 
@@ -65,7 +65,8 @@ def built(first: list[dict[str, Any]], later: list[dict[str, Any]], gone: set[in
         if path == "disk":
             patch.setattr(projection, "TAIL_LIMIT", 0)
             patch.setattr(meaning, "SNAPSHOT_FROM", 1)
-            patch.setattr(vectors, "FEW_ROWS", 0)  # a scope is never small enough for the exact scan: the codes propose
+            patch.setattr(codes, "FEW", 0)  # a scope is never small enough to be compared as a whole: the codes propose
+            patch.setattr(codes, "FEW_SHARE", 1_000_000)
             patch.setattr(codes, "REFINE", 1_000)  # and propose all there is, so that the answer must be exact
             memory.rebuild()
             memory.search("river", weights=dict.fromkeys(LEGS, 1))
@@ -159,7 +160,7 @@ def test_what_is_excluded_no_leg_finds(
 
 def test_a_scope_too_large_to_list_is_sifted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Past FEW_ALLOWED the words are over-fetched and sifted: the deepening must still fill the answer."""
-    monkeypatch.setattr(projection, "FEW_ALLOWED", 0)
+    monkeypatch.setattr(terms, "FEW_ALLOWED", 0)
     monkeypatch.setattr(projection, "TAIL_LIMIT", 0)
     with trivet.open(":memory:", embedder="none") as memory:
         # the forbidden ones all rank above the allowed ones

@@ -13,7 +13,7 @@ from trivet.analysis import Analyzer
 from trivet.stores.sqlite import narrow, words
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
-from trivet.stores.sqlite.words import TermIndex
+from trivet.stores.sqlite.terms import TermIndex
 
 from .passage_list import PassageList
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from trivet.analysis import Analyzer
 from trivet.errors import StoreError
-from trivet.stores.sqlite import words
+from trivet.stores.sqlite import terms, words
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
-from trivet.stores.sqlite.words import MAX_TERMS, TermIndex
+from trivet.stores.sqlite.terms import MAX_TERMS, TermIndex
 
 from .passage_list import PassageList
 
@@ -344,7 +344,7 @@ def test_the_scope_is_applied_before_the_cut(
     opened: Open, tail_limit: int, allowed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The allowed ones are the worst of the list: whoever cuts first finds none."""
-    monkeypatch.setattr(words, "FEW_ALLOWED", 64)  # up to here part of the query, from here on sifted
+    monkeypatch.setattr(terms, "FEW_ALLOWED", 64)  # up to here part of the query, from here on sifted
     count = 900
     passages = PassageList()
     passages.add_all(["heron " + "filler " * (number // 10) for number in range(count)])

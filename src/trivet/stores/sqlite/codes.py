@@ -28,7 +28,7 @@ NARROW = 6  # of that many, one is compared exactly where a byte a dimension has
 FEW_SHARE = 32  # a mask that leaves less than one row in so many is compared as a whole: a longer list would cost more
 FEW = 4_096  # rows of a mask that are, too, whatever their share; such a mask has them by their numbers
 PORTION = 65_536  # vectors coded at once: 100 MB
-LEAST = 16  # vectors that are coded at all: one for each centre
+CENTRES = 16  # of four bits
 SAMPLE = 16_384  # vectors the codes are trained on: faiss takes 256 for each of the sixteen centres
 SLICE = 1_024  # rows multiplied at once: more, and BLAS calls threads that wait for each other on a busy machine
 
@@ -123,12 +123,14 @@ class Codes:
 
 
 def made(read: Callable[[Ints], Floats], count: int, dim: int, with_bytes: bool) -> Codes | None:
-    """Codes for the rows that ``read`` gives; a handful needs none."""
-    if count < LEAST:
+    """Codes for the rows that ``read`` gives, if there are any."""
+    if not count:
         return None
     import faiss
 
     sample = _widened(read(_spread(count, SAMPLE)))
+    if count < CENTRES:  # each wants one to begin with
+        sample = np.resize(sample, (CENTRES, sample.shape[1]))
     wide = sample.shape[1]
     quick = faiss.index_factory(wide, f"PQ{wide // _each(wide)}x4fs", faiss.METRIC_INNER_PRODUCT)
     quick.pq.cp.min_points_per_centroid = 1  # type: ignore[attr-defined]  # no warning for a small block

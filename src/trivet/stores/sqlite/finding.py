@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.scope import Scope
     from trivet.stores.sqlite.store import SqliteStore
     from trivet.stores.sqlite.tail import Found
+    from trivet.stores.sqlite.terms import TermIndex
     from trivet.stores.sqlite.ties import Sharing
-    from trivet.stores.sqlite.words import TermIndex
     from trivet.types import Vector
 
 A_FEW_WRITES = 4  # transactions since an index last looked: what they brought is read in a millisecond, mostly

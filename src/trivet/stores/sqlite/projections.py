@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.indexer import Indexer
     from trivet.stores.sqlite.meaning import VectorIndex
     from trivet.stores.sqlite.store import SqliteStore
-    from trivet.stores.sqlite.words import Progress, TermIndex
+    from trivet.stores.sqlite.terms import TermIndex
+    from trivet.stores.sqlite.words import Progress
 
 PAUSE, PATIENCE = 0.002, 50  # seconds, and how many such the background waits for a search before it goes on
 
@@ -43,7 +44,7 @@ class Projections(Scopes):
         self._counting, self._embedded = threading.Lock(), 0  # how often vectors were added from here
 
     def words(self) -> TermIndex:
-        from trivet.stores.sqlite.words import TermIndex
+        from trivet.stores.sqlite.terms import TermIndex
 
         with self._lock:
             if self._words is None:
@@ -54,7 +55,7 @@ class Projections(Scopes):
             return self._words
 
     def trigrams(self) -> TermIndex:
-        from trivet.stores.sqlite.words import TermIndex
+        from trivet.stores.sqlite.terms import TermIndex
 
         with self._lock:
             if self._trigrams is None:
