@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess  # nosec: our own interpreter and module
+import subprocess  # nosec
 import sys
 import threading
 from pathlib import Path
