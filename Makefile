@@ -70,6 +70,9 @@ bench: setup     ## speed and memory beside SQLite FTS5 + numpy, on DATA/docs_sn
 bench-peers: setup ## the same work for us and ten other engines, on DATA (SIZE, ONLY and LIMITS narrow it): docs/BENCHMARKS.md
 	PYTHONPATH=benchmarks $(BIN)/python -m peers --data $(DATA) --size $(SIZE) $(if $(ONLY),--only $(ONLY)) $(LIMITS) --docs
 
+bench-load: setup ## documents a second by stage and all together, memory, cores, and the same import again: docs/LOADING.md
+	$(BIN)/python benchmarks/loading.py --data $(DATA) --docs
+
 bench-embedding: setup ## what one question costs to embed, and what of it is not the model: docs/EMBEDDING.md
 	$(BIN)/python benchmarks/embedding.py --docs
 

@@ -93,7 +93,8 @@ def page(results: dict[str, Any], name: str) -> str:
         "further processes is not worth it on two cores: both are busy.",
         "",
         "A load that was stopped goes on from there when it is started again: what is stored under the same id with "
-        "the same content is neither written nor embedded again.",
+        "the same content is neither written nor embedded again. A load in pieces of your own is one load too: `with "
+        "engine.loading() as load:`, then `load.add(…)` as often as you like, and `load.finish()`.",
         "",
         "## The same import again",
         "",
