@@ -115,9 +115,8 @@ class Projections(Scopes):
         state = self.state()
         if state.model is not None and state.model.vectors:
             meaning = self.meaning(state.model)
-            with _one_core():
-                meaning.catch_up(state.version)
-                meaning.compact(at_least=1_000)
+            meaning.catch_up(state.version)
+            meaning.compact(at_least=1_000)
 
     def follower(self) -> Indexer | None:
         """Another process that indexes words while this one writes, where there is a core for it."""
@@ -202,20 +201,6 @@ class Projections(Scopes):
             if not self._asked:
                 return
             time.sleep(PAUSE)
-
-
-@contextlib.contextmanager
-def _one_core() -> Iterator[None]:
-    """faiss with one thread: its threads wait for each other by turning round, and where another process has a core
-    (who indexes words meanwhile, say) a snapshot of 89,000 vectors took 10 s of two cores in place of 2 s of one."""
-    import faiss
-
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
 
 
 def dense(trigram: str) -> str:
