@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,15 @@ from trivet import pools
 from trivet.pools import Background, Pool
 
 
-def ours() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("trivet-")]
+@pytest.fixture
+def ours() -> Callable[[], list[str]]:
+    """The names of the engine's threads that were started since: an engine of another test may still be open."""
+    before = set(threading.enumerate())
+
+    def names() -> list[str]:
+        return [each.name for each in threading.enumerate() if each.name.startswith("trivet-") and each not in before]
+
+    return names
 
 
 class TestPool:
@@ -87,7 +95,7 @@ class TestBackground:
 
 
 class TestEngine:
-    def test_no_thread_of_a_store_is_alive_after_its_close(self, tmp_path: Path) -> None:
+    def test_no_thread_of_a_store_is_alive_after_its_close(self, tmp_path: Path, ours: Callable[[], list[str]]) -> None:
         with trivet.open(tmp_path / "m.db", embedder="hashing:8") as memory:
             memory.add([{"id": str(n), "text": f"otter {n} of the river"} for n in range(40)])
             memory.wait()
@@ -96,7 +104,7 @@ class TestEngine:
         assert ours() == []
 
     def test_a_model_that_hangs_does_not_hold_up_the_close(
-        self, tmp_path: Path, taught: Any, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, taught: Any, monkeypatch: pytest.MonkeyPatch, ours: Callable[[], list[str]]
     ) -> None:
         monkeypatch.setattr(pools, "PATIENCE", 0.05)
         model = taught("otter")

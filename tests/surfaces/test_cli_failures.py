@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,9 +157,10 @@ def test_ctrl_c(cli, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_while_waiting_for_a_pipe(command: list[str]) -> None:
-    with subprocess.Popen(
-        [*command, "import", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as running:
+    # a shell's background job is started deaf to it, and would hand that on
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "import", "-"], **pipes, preexec_fn=heard) as running:
         while not Path("memory.db").exists():
             time.sleep(0.05)
         time.sleep(0.5)
