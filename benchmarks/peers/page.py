@@ -127,7 +127,7 @@ def floors(results: dict[str, Any]) -> list[str]:
         "| size | our codes (4 bits for 3 dimensions) | int8 | float32 | trivet dense p50 | × the codes' floor |",
         "|---|---|---|---|---|---|",
     ]
-    for size, measured in results["rows"].items():
+    for size, measured in _sized(results):
         codes, bytes_, floats = (floor_ms(SIZES[size], DIM * each, speed["one_core_gb_s"]) for each in (1 / 6, 1, 4))
         ours = number(measured.get(targets.TWO_LEGS), "ask", "none", "dense", "p50_ms")
         times = f"{ours / codes:.1f}" if ours else "–"
@@ -158,6 +158,11 @@ def settings(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _sized(results: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Small collections first, in whatever order they were measured."""
+    return [(size, results["rows"][size]) for size in SIZES if size in results["rows"]]
+
+
 def _built(found: dict[str, Any], name: str) -> bool:
     return "versions" in found.get(name, {}).get("build", {})
 
@@ -184,7 +189,7 @@ def text(results: dict[str, Any], name: str) -> str:
             "",
         ]
         parts += [*lines, ""]
-    for size, measured in results["rows"].items():
+    for size, measured in _sized(results):
         parts += [f"## {size}: {SIZES[size]:,} documents", "", *table(size, measured), ""]
     if results["judged"]:
         parts += ["## Quality", "", "nDCG@10 on SciFact, each engine's own hybrid, the same vectors.", ""]
@@ -222,7 +227,7 @@ METHOD = """## What is measured
 
 def summary(results: dict[str, Any]) -> str:
     """The tables for a terminal."""
-    parts = [f"{size}\n" + "\n".join(table(size, measured)) for size, measured in results["rows"].items()]
+    parts = [f"{size}\n" + "\n".join(table(size, measured)) for size, measured in _sized(results)]
     if results["judged"]:
         parts.append("\n".join(judged(results)))
     return "\n\n".join([*parts, "\n".join(promised(results))])
