@@ -123,7 +123,7 @@ ROWS = (
         "zvec HNSW",
         "zvec",
         "HNSW m 50, ef_construction 500 (its defaults), ef 300; FTS standard tokenizer, stemmed; inverted indexes; "
-        "RrfReRanker; optimized",
+        "RrfReRanker over 20 of each (one number says both); optimized",
         {"index": {}, "ef": 300, "int8": False},
     ),
     Row(

@@ -39,8 +39,8 @@ class PassageList:
         rows = [(number, *row) for number, row in sorted(self.passages.items()) if number > pid]
         return [(number, did, title, text) for number, did, title, text in rows][:limit]
 
-    def pids_of(self, dids: Sequence[int]) -> list[tuple[int, int]]:
-        return [(pid, did) for pid, (did, _, _) in self.passages.items() if did in dids]
+    def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        return [(pid, did) for pid, (did, _, _) in self.passages.items() if did in dids][:most]
 
     def newest(self) -> tuple[int, int]:
         return self._last, len(self.removed)

@@ -119,6 +119,16 @@ def test_an_index_that_has_moved_on_makes_another(opened: Open, monkeypatch: pyt
     assert 141 in {did for _, _, did in ask(index, RARE[0], scope, 100)}
 
 
+def test_long_documents_are_left_to_the_large_index(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrow, "MOST_PASSAGES", 20)
+    index = opened(made_up(100, each=5))
+    scope = every(20, 100)
+    expected = ask(index, RARE[0], scope, 100)
+    for _ in range(narrow.WORTH_IT + 1):
+        assert ask(index, RARE[0], scope, 100) == expected
+    assert scope in index._narrow and not is_small(index, scope)
+
+
 def test_few_are_kept(opened: Open) -> None:
     index = opened(made_up(200))
     scopes = [Scope.of([number], 200) for number in range(1, narrow.KEPT + 4)]

@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 WORTH_IT = 3  # times a scope is asked before it gets an index: that takes as long as some questions
 MOST = 16_384  # documents of a scope that gets one
+MOST_PASSAGES = 2 * MOST  # of them: of long documents fewer will do
 SHARE = 8  # of that many documents at most one: beyond, a longer list of the large index is as quick
 KEPT = 8  # indexes at a time
 
@@ -86,7 +87,10 @@ class Narrow:
 
 
 def narrow(forward: Forward, passages: Sequence[tuple[int, int]], last: int) -> Narrow | None:
-    """An index of these (pid, did), of which the large one has those up to ``last``. None: not all can be read."""
+    """An index of these (pid, did), of which the large one has those up to ``last``. None: they are too many, or not
+    all can be read."""
+    if len(passages) > MOST_PASSAGES:
+        return None
     known = np.array(sorted(pair for pair in passages if pair[0] <= last), dtype=np.int64).reshape(-1, 2)
     pids, dids = known[:, 0].copy(), known[:, 1].copy()
     parts = forward.taken(pids)

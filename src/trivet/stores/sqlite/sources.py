@@ -124,10 +124,10 @@ class Sources(Reading):
         )
         return [(pid, did, ordinal, start, stop, digest) for pid, did, ordinal, start, stop, digest in rows]
 
-    def pids_of(self, dids: Sequence[int]) -> list[tuple[int, int]]:
-        """(pid, did) of every passage of these."""
-        sql = "SELECT pid, did FROM passages WHERE did IN (SELECT value FROM json_each(?))"
-        return [(pid, did) for pid, did in self._all(sql, (json.dumps(list(dids)),))]
+    def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """(pid, did) of the passages of these, so many at most."""
+        sql = "SELECT pid, did FROM passages WHERE did IN (SELECT value FROM json_each(?)) LIMIT ?"
+        return [(pid, did) for pid, did in self._all(sql, (json.dumps(list(dids)), most))]
 
     def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
         """did → hash of a passage's text → its vector."""

@@ -87,7 +87,7 @@ class TermIndex(Words):
             known, found = self._narrow.get(scope, (-1, None))
         if known == last or forward is None:
             return found
-        found = narrow.narrow(forward, self._source.pids_of(scope.dids()), last)
+        found = narrow.narrow(forward, self._source.pids_of(scope.dids(), narrow.MOST_PASSAGES + 1), last)
         with self._lock:
             while len(self._narrow) >= narrow.KEPT:
                 del self._narrow[next(iter(self._narrow))]

@@ -63,8 +63,8 @@ class Source(Protocol):
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """(seq, pid) in order."""
 
-    def pids_of(self, dids: Sequence[int]) -> list[tuple[int, int]]:
-        """(pid, did) of every passage of these documents."""
+    def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """(pid, did) of the passages of these documents, so many at most."""
 
     def newest(self) -> tuple[int, int]:
         """The last passage and the last removal there ever was: an index that knows later ones is another's."""
