@@ -155,6 +155,15 @@ def test_measured_numbers_are_those_of_the_result_file(monkeypatch: pytest.Monke
     assert (ROOT / "docs/SPEED.md").read_text() == pages.page(results, named[1])
 
 
+def test_the_comparison_with_the_peers_is_that_of_its_result_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    page = importlib.import_module("peers.page")
+    told = (ROOT / "docs/BENCHMARKS.md").read_text()
+    named = re.search(r"benchmarks/results/(peers-\S+\.json)", told)
+    assert named, "run `make bench-peers`"
+    assert told == page.text(json.loads((ROOT / "benchmarks/results" / named[1]).read_text()), named[1])
+
+
 def test_every_module_opens_with_its_question() -> None:
     for module in (ROOT / "src/trivet").rglob("*.py"):
         text = module.read_text()
