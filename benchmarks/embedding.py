@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import embedding_page
 from speed import machine
 from trivet.embedders import granite, load_embedder
-from trivet.embedders.encoder import POOLINGS, Architecture, Builder, Plan
+from trivet.embedders.encoder import POOLINGS, Builder, Plan
 from trivet.embedders.local import LocalModel, Opened, open_session
 from trivet.embedders.sentences import SENTENCES
 
@@ -91,15 +91,7 @@ def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> Opened:
     from tokenizers import Tokenizer
 
     header, tokenizer, weights = granite.read_pack(granite.pack_bytes())
-    arch = header["arch"]
-    shape = Architecture(
-        hidden=arch["hidden"],
-        layers=arch["layers"],
-        heads=arch["heads"],
-        pooling=header["meta"]["pooling"],
-        layer_norm_eps=arch["layer_norm_eps"],
-        position_offset=arch["position_offset"],
-    )
+    shape = granite.shape(header)
     build = Builder(shape, weights, plan)
     state = build.embeddings(build.graph.input("input_ids", "int64", texts, "length"))
     for layer in range(shape.layers):

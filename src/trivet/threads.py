@@ -42,9 +42,9 @@ class Legs:
         """Ask these legs at the same time; one that fails or is late is left out and named."""
         started = time.perf_counter()
         futures: dict[str, Future[tuple[Ranking, float]]] = {}
-        mine = [leg for leg in legs if self._is_mine(leg, legs[-1]) and is_current(leg.name)]
-        for leg in (*(leg for leg in legs if leg not in mine), *mine):
-            ask = self.answer if leg in mine else self.submit
+        mine = {leg.name for leg in legs if self._is_mine(leg, legs[-1]) and is_current(leg.name)}
+        for leg in sorted(legs, key=lambda leg: leg.name in mine):  # the others first: they work meanwhile
+            ask = self.answer if leg.name in mine else self.submit
             futures[leg.name] = ask(leg, questions[leg.name], profile.depth(leg.name, profile.k))
         for leg in legs:
             future = futures[leg.name]

@@ -58,8 +58,14 @@ def open_granite(plan: Plan) -> Opened:
     from tokenizers import Tokenizer
 
     header, tokenizer_json, weights = read_pack(pack_bytes())
-    arch, max_tokens = header["arch"], int(header["meta"]["max_length"])
-    shape = Architecture(
+    session = open_session(encoder_graph(shape(header), weights, plan), fuse=False)
+    return Opened(Tokenizer.from_str(tokenizer_json), session, int(header["meta"]["max_length"]))
+
+
+def shape(header: dict[str, Any]) -> Architecture:
+    """Of the model in a pack, as its header tells it."""
+    arch = header["arch"]
+    return Architecture(
         hidden=arch["hidden"],
         layers=arch["layers"],
         heads=arch["heads"],
@@ -67,8 +73,6 @@ def open_granite(plan: Plan) -> Opened:
         layer_norm_eps=arch["layer_norm_eps"],
         position_offset=arch["position_offset"],
     )
-    session = open_session(encoder_graph(shape, weights, plan), fuse=False)
-    return Opened(Tokenizer.from_str(tokenizer_json), session, max_tokens)
 
 
 def pack_bytes() -> bytes:
