@@ -5,6 +5,8 @@
 Each engine at each setting of ``registry.py`` is built, asked, opened cold, written to and read while written to, every
 step in a process of its own under a limit of time and memory; then the judged set is answered. The result file is
 written after every step, so that a run that is stopped keeps what it has; ``--only`` and ``--size`` add to it.
+``--carry`` takes an engine's row from an earlier result file where this run does not measure it anew: a row says at
+which commit it was measured, and the page does where that is another one.
 """
 
 from __future__ import annotations
@@ -35,16 +37,32 @@ COLD = 3  # fresh processes, of which the median is told
 class Run:
     """One result file that grows."""
 
-    def __init__(self, target: Path, limits: running.Limits, work: Path) -> None:
+    def __init__(self, target: Path, limits: running.Limits, work: Path, carried: Path | None = None) -> None:
         self.target, self.limits, self.work = target, limits, work
         known = json.loads(target.read_text()) if target.exists() else {}
         self.results: dict[str, Any] = {"machine": machine(), "rows": {}, "judged": {}, **known}
         self.results["bandwidth"] = bandwidth.measured()
+        if carried is not None:
+            self._carry(json.loads(carried.read_text()))
+
+    def _carry(self, earlier: dict[str, Any]) -> None:
+        """An earlier run's rows, each with the commit it is of, where this one has none."""
+        commit = earlier["machine"]["commit"]
+        for size, measured in earlier["rows"].items():
+            kept = self.results["rows"].setdefault(size, {})
+            for name, row in measured.items():
+                kept.setdefault(name, {"commit": commit, **row})
+        for name, found in earlier["judged"].items():
+            self.results["judged"].setdefault(name, {"commit": commit, **found})
 
     def measure(self, row: Row, size: str) -> None:
         """Every step of one engine over one corpus."""
         kept = self.results["rows"].setdefault(size, {})
-        found = kept[row.name] = {"when": _now(), "load_before": round(os.getloadavg()[0], 2)}
+        found = kept[row.name] = {
+            "when": _now(),
+            "load_before": round(os.getloadavg()[0], 2),
+            "commit": machine()["commit"],
+        }
         folder = self._folder(row, size)
         try:
             python = python_of(row.module)
@@ -74,7 +92,7 @@ class Run:
             found = {"failed": str(error)}
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        self.results["judged"][row.name] = found
+        self.results["judged"][row.name] = {"commit": machine()["commit"], **found}
         self._keep()
         _tell(f"scifact · {row.name}: {json.dumps(found)}")
 
@@ -122,6 +140,7 @@ def main() -> int:
         "--size", nargs="+", choices=(*SIZES, "scifact"), default=["10k", "89k", "scifact"], help="which corpora"
     )
     parser.add_argument("--only", nargs="+", default=[], help="engines, by name or module; all otherwise")
+    parser.add_argument("--carry", type=Path, help="an earlier result file, for the rows that this run does not have")
     parser.add_argument("--out", type=Path, help="the result file; results/peers-COMMIT.json otherwise")
     parser.add_argument("--build-limit", type=float, default=1500, help="seconds a build may take")
     parser.add_argument("--step-limit", type=float, default=600, help="seconds any other step may take")
@@ -140,7 +159,8 @@ def main() -> int:
     target = asked.out or RESULTS / f"peers-{machine()['commit']}.json"
     work = Path(tempfile.mkdtemp(prefix="trivet-peers-", dir=asked.work))
     try:
-        run = Run(target, running.Limits(asked.build_limit, asked.step_limit, asked.memory_limit), work)
+        limits = running.Limits(asked.build_limit, asked.step_limit, asked.memory_limit)
+        run = Run(target, limits, work, asked.carry)
         for size in asked.size:
             for row in chosen:
                 run.judge(row) if size == "scifact" else run.measure(row, size)

@@ -158,6 +158,21 @@ def settings(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _carried(results: dict[str, Any]) -> list[str]:
+    """Which rows are of an earlier run? Ours never should be."""
+    commit = results["machine"]["commit"]
+    groups: dict[str, list[str]] = {}
+    for size, measured in [*_sized(results), ("SciFact", results["judged"])]:
+        for row in ROWS:
+            of = measured.get(row.name, {}).get("commit", commit)
+            if of != commit:
+                groups.setdefault(of, []).append(f"{row.name} ({size})")
+    return [
+        f"Measured by the same command on the same machine at commit `{of}`, not anew: {', '.join(rows)}."
+        for of, rows in groups.items()
+    ]
+
+
 def _sized(results: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Small collections first, in whatever order they were measured."""
     return [(size, results["rows"][size]) for size in SIZES if size in results["rows"]]
@@ -181,6 +196,8 @@ def text(results: dict[str, Any], name: str) -> str:
         f"[results/{name}](../benchmarks/results/{name}).",
         "",
     ]
+    if carried := _carried(results):
+        parts += [*carried, ""]
     if lines := promised(results):
         parts += [
             "## Targets",
