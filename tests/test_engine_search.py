@@ -760,9 +760,7 @@ class TestInTheCallersThread:
             opposed.search("apple", weights=weights)
         asked: list[str] = []
         real = opposed._shared.legs.answer
-        monkeypatch.setattr(
-            opposed._shared.legs, "answer", lambda leg, *rest: asked.append(leg.name) or real(leg, *rest)
-        )
+        monkeypatch.setattr(opposed._shared.legs, "answer", lambda leg, job: asked.append(leg) or real(leg, job))
         again = opposed.search("apple", weights=weights)
         assert asked == here
         assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
@@ -778,9 +776,7 @@ class TestInTheCallersThread:
             opposed.add(f"a newcomer about apple {number}", id=f"newcomer-{number}")
         asked: list[str] = []
         real = opposed._shared.legs.answer
-        monkeypatch.setattr(
-            opposed._shared.legs, "answer", lambda leg, *rest: asked.append(leg.name) or real(leg, *rest)
-        )
+        monkeypatch.setattr(opposed._shared.legs, "answer", lambda leg, job: asked.append(leg) or real(leg, job))
         found = {hit.id for hit in opposed.search("newcomer", weights=self.WORDS)}
         assert found == {f"newcomer-{number}" for number in range(writes)}
         assert asked == (["lexical"] if writes <= finding.A_FEW_WRITES else [])

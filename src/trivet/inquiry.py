@@ -45,7 +45,8 @@ class Answers:
         """The passage to show: that of the leg in which the document stands highest."""
         best: dict[Any, tuple[int, int]] = {}
         for ranking in self.rankings:
-            for at, key in enumerate(ranking.keys):
-                if key in keys and (key not in best or at < best[key][0]):
-                    best[key] = (at, ranking.passages[at])
+            places = ranking.places()
+            for key in keys & places.keys():
+                if key not in best or places[key] < best[key][0]:
+                    best[key] = (places[key], ranking.passages[places[key]])
         return {key: pid for key, (_, pid) in best.items()}

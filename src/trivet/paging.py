@@ -16,8 +16,10 @@ from trivet.profile import Profile
 from trivet.rerank import Reranked, Reranker, Tools, build
 from trivet.rerank.reranker import Places, renumbered
 from trivet.stores.contract import Shelf, passage_of
+from trivet.twins import quick
 from trivet.types import Adjustment, Candidate, Degraded, Document, Hit, Key, Passage, Query, Ranking
 
+_hit = quick(Hit)
 DROPS_ONLY = ("dedup",)  # rerankers that keep the order and the scores: a longer list only adds to what they leave
 
 
@@ -127,7 +129,7 @@ class Pages:
             if pid is not None and span is not None:
                 answers.shown[document.id] = pid
             hits.append(
-                Hit(
+                _hit(
                     len(hits) + 1,
                     document.id,
                     candidate.score,
@@ -136,9 +138,11 @@ class Pages:
                     passage_of(document, span),
                     candidate.score,
                     candidate.contributions,
-                    stands_for=answers.stands_for.get(key, ()),
-                    resolved_by=resolved.get(int(key), ()),
-                    path=paths.get(key, ()),
+                    (),
+                    answers.stands_for.get(key, ()),
+                    resolved.get(int(key), ()),
+                    (),
+                    paths.get(key, ()),
                 )
             )
         return hits

@@ -120,9 +120,16 @@ class Ranking:
     at_home: bool = True
     #: For each key of a walk: a document, how it is connected, the next one … down to the key itself.
     paths: tuple[tuple[Key, ...], ...] = ()
+    _places: dict[Key, int] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def places(self) -> dict[Key, int]:
+        """Where does each key stand? Counted from 0; made once, for fusion, page and relevance all ask."""
+        if self._places is None:
+            object.__setattr__(self, "_places", dict(zip(self.keys, range(len(self.keys)), strict=True)))
+        return self._places or {}
 
     def strength(self, score: float) -> float:
         """How strong is this raw score on an absolute scale, 0 (unrelated) to 1 (perfect)?"""

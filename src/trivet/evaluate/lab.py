@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -23,8 +22,9 @@ from trivet.errors import InputError
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.run import Answer, Run
 from trivet.evaluate.vectors import CachedEmbedder, default_folder
+from trivet.jobs import Job
 from trivet.search import Search
-from trivet.threads import Legs
+from trivet.threads import Legs, Timed
 
 if TYPE_CHECKING:
     from trivet.legs.question import Leg, Question
@@ -247,12 +247,12 @@ class _Once(Legs):
 
     def __init__(self) -> None:
         super().__init__()
-        self._answers: dict[Any, Future[tuple[Ranking, float]]] = {}
+        self._answers: dict[Any, Ranking] = {}
 
-    def submit(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
-        return self.answer(leg, question, depth)
+    def submit(self, leg: str, job: Job[Timed]) -> None:
+        self.answer(leg, job)
 
-    def answer(self, leg: Leg, question: Question, depth: int) -> Future[tuple[Ranking, float]]:
+    def rank(self, leg: Leg, question: Question, depth: int) -> Timed:
         # a scope is told by its identity: the shelf below makes one per filter and keeps it
         asked_for = (
             question.text,
@@ -265,14 +265,8 @@ class _Once(Legs):
         )
         key = (leg.name, id(question.scope), depth, *asked_for)
         if key not in self._answers:
-            asked = super().answer(leg, question, depth)
-            if asked.exception() is not None:
-                return asked  # it may answer the next time
-            # without its time: a leg that was late once would be left out for good
-            kept: Future[tuple[Ranking, float]] = Future()
-            kept.set_result((asked.result()[0], 0.0))
-            self._answers[key] = kept
-        return self._answers[key]
+            self._answers[key] = leg.rank(question, depth)
+        return Timed(self._answers[key], 0.0, 0.0)  # a leg that was late once would be left out for good
 
 
 class _Remembering:

@@ -8,13 +8,15 @@ to the score.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from math import fsum
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
+from trivet.twins import quick
 from trivet.types import Candidate, Contribution, Key, Ranking
+
+_candidate, _contribution = quick(Candidate), quick(Contribution)
 
 
 class Pool(Sequence[Candidate]):
@@ -36,8 +38,10 @@ class Pool(Sequence[Candidate]):
         totals: dict[Key, float] = {}
         several: dict[Key, list[float]] = {}
         for number, (ranking, weight) in enumerate(zip(rankings, weights, strict=True)):
-            for key, point in zip(ranking.keys, points[number], strict=True):
-                share = self._share(key, weight, point)
+            shares: Iterable[float] = (weight * point for point in points[number])
+            if self._found is not None:
+                shares = (self._share(key, weight, at) for key, at in zip(ranking.keys, points[number], strict=True))
+            for key, share in zip(ranking.keys, shares, strict=True):
                 if key in totals:
                     several.setdefault(key, [totals[key]]).append(share)
                 else:
@@ -71,49 +75,13 @@ class Pool(Sequence[Candidate]):
     def _share(self, key: Key, weight: float, point: float) -> float:
         return weight * point if self._found is None else weight * point * self._found[key]
 
-    @cached_property
-    def _places(self) -> list[dict[Key, int]]:
-        return [{key: at for at, key in enumerate(ranking.keys)} for ranking in self._rankings]
-
     def _made(self, key: Key) -> Candidate:
-        legs = zip(self._rankings, self._weights, self._points, self._places, strict=True)
+        legs = zip(self._rankings, self._weights, self._points, strict=True)
         account = [
             _contribution(
                 ranking.leg, at + 1, ranking.scores[at], points[at], weight, self._share(key, weight, points[at])
             )
-            for ranking, weight, points, places in legs
-            if (at := places.get(key, -1)) >= 0
+            for ranking, weight, points in legs
+            if (at := ranking.places().get(key, -1)) >= 0
         ]
         return _candidate(key, self._totals[key], tuple(account))
-
-
-if TYPE_CHECKING:
-    _contribution, _candidate = Contribution, Candidate
-else:
-    # A frozen dataclass pays object.__setattr__ per field: for two lists of 100 that alone is 0.2 ms, more than all the
-    # rest of fusion. These fill an open twin with the same slots and close it by giving it the frozen class: a third of
-    # the time, and what comes out is a Contribution (Candidate) like any other.
-    class _OpenContribution:
-        __slots__ = Contribution.__slots__
-
-    class _OpenCandidate:
-        __slots__ = Candidate.__slots__
-
-    def _contribution(leg, rank, raw, normalised, weight, share):
-        made = _OpenContribution()
-        made.leg = leg
-        made.rank = rank
-        made.raw = raw
-        made.normalised = normalised
-        made.weight = weight
-        made.share = share
-        made.__class__ = Contribution
-        return made
-
-    def _candidate(key, score, contributions):
-        made = _OpenCandidate()
-        made.key = key
-        made.score = score
-        made.contributions = contributions
-        made.__class__ = Candidate
-        return made

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from trivet.fusion.strengths import strengths
 from trivet.types import Key, Ranking
 
 TENTH = 9  # the tenth hit: where a list has stopped being about the answer
@@ -39,29 +38,30 @@ def standings(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Call
     """``weights`` are this question's. Legs without a weight have no say; one that goes on from what others found can
     speak for a document, and its silence says nothing against one."""
     weighty = [ranking for ranking in rankings if len(ranking) and weights.get(ranking.leg, 0.0) > 0]
+    seeded = [(ranking, ranking.places()) for ranking in weighty if ranking.leg in SEEDED]
     heard = [ranking for ranking in weighty if ranking.leg not in SEEDED]
-    ways: dict[Key, float] = {}
-    for ranking in (ranking for ranking in weighty if ranking.leg in SEEDED):
-        for key, value in zip(ranking.keys, strengths(ranking), strict=True):
-            ways[key] = max(ways.get(key, 0.0), value)
     total = sum(weights[ranking.leg] for ranking in heard) or 1.0
-    matches: dict[Key, float] = {}
+    shares = [(ranking, ranking.places(), weights[ranking.leg] / total) for ranking in heard]
     heights: dict[Key, float] = {}
-    for ranking in heard:
-        share = weights[ranking.leg] / total
-        values = strengths(ranking)
+    for ranking, _, share in shares:
+        values = [ranking.strength(score) for score in ranking.scores[: TENTH + 1]]
         tenth = values[TENTH] if len(values) > TENTH else 0.0
         width = max(LEAST, values[0] - tenth)
-        for key, value in zip(ranking.keys, values, strict=True):
-            matches[key] = matches.get(key, 0.0) + share * value
         for key, value in zip(ranking.keys[:TENTH], values, strict=False):  # nobody below stands above the tenth
             heights[key] = heights.get(key, 0.0) + share * (value - tenth) / width
     first, second = [*sorted(heights.values(), reverse=True), 0.0, 0.0][:2]
 
     def of(key: Key) -> Standing:
+        match = way = 0.0
+        for ranking, places, share in shares:
+            if (at := places.get(key)) is not None:
+                match += share * ranking.strength(ranking.scores[at])
+        for ranking, places in seeded:
+            if (at := places.get(key)) is not None:
+                way = max(way, ranking.strength(ranking.scores[at]))
         height = heights.get(key, 0.0)
         ahead = height - (second if height >= first else first)
-        return Standing(matches.get(key, 0.0), height, ahead, ways.get(key, 0.0))
+        return Standing(match, height, ahead, way)
 
     return of
 

@@ -52,11 +52,12 @@ def ranking(
     """A Ranking from what a store found; scores below the absolute gate never reach the fusion."""
     if gate is not None:
         found = [hit for hit in found if hit[0] >= gate]
+    scores, passages, keys = zip(*found, strict=True) if found else ((), (), ())
     return Ranking(
         leg=leg,
-        keys=tuple(hit[2] for hit in found),
-        scores=tuple(hit[0] for hit in found),
-        passages=tuple(hit[1] for hit in found),
+        keys=keys,
+        scores=scores,
+        passages=passages,
         floor=floor,
         unrelated=unrelated,
         ceiling=ceiling,

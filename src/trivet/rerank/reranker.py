@@ -13,11 +13,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, fields
 from math import inf, isinf
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from trivet.errors import InputError
+from trivet.twins import quick
 from trivet.types import Adjustment, Degraded, Hit, Query
 
+_hit = quick(Hit)
 #: The terms that a title has, and where in the text each term stands.
 Places = tuple[Collection[str], Mapping[str, Sequence[int]]]
 #: A hit, the score it should have, and why (no reason needed where the score stays).
@@ -158,31 +160,20 @@ def renumbered(hits: Iterable[Hit], first: int = 1) -> list[Hit]:
     ]
 
 
-if TYPE_CHECKING:
-
-    def moved(hit: Hit, rank: int, score: float, adjustments: tuple[Adjustment, ...]) -> Hit:
-        """The hit at another place."""
-
-else:
-    # What ``replace`` makes, in a twentieth of the time, for dozens of hits a question: an open twin with the same
-    # slots is filled and closed by giving it the frozen class.
-    class _OpenHit:
-        __slots__ = Hit.__slots__
-
-    def moved(hit, rank, score, adjustments):
-        made = _OpenHit()
-        made.rank = rank
-        made.id = hit.id
-        made.score = score
-        made.relevance = hit.relevance
-        made.document = hit.document
-        made.passage = hit.passage
-        made.fused = hit.fused
-        made.contributions = hit.contributions
-        made.adjustments = adjustments
-        made.stands_for = hit.stands_for
-        made.resolved_by = hit.resolved_by
-        made.context = hit.context
-        made.path = hit.path
-        made.__class__ = Hit
-        return made
+def moved(hit: Hit, rank: int, score: float, adjustments: tuple[Adjustment, ...]) -> Hit:
+    """The hit at another place: what ``replace`` makes, in a twentieth of the time."""
+    return _hit(
+        rank,
+        hit.id,
+        score,
+        hit.relevance,
+        hit.document,
+        hit.passage,
+        hit.fused,
+        hit.contributions,
+        adjustments,
+        hit.stands_for,
+        hit.resolved_by,
+        hit.context,
+        hit.path,
+    )

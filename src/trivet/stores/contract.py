@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from trivet.twins import quick
 from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Succession
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Found = tuple[float, int, int]  # score, passage, document
 Span = tuple[int, int, int, int]  # document, ordinal, start, stop
 Text = tuple[int, int, str, str]  # passage, document, title, text
 Progress = Callable[[int, int], None]
+
+_passage = quick(Passage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,9 @@ class KeyRow:
 def passage_of(document: Document, span: Span | None) -> Passage:
     """The text is kept once, with the document; a passage is where in it."""
     if span is None:  # its document was rewritten between ranking and fetching
-        return Passage(0, 0, len(document.text), document.text)
+        return _passage(0, 0, len(document.text), document.text)
     _, ordinal, start, stop = span
-    return Passage(ordinal, start, stop, document.text[start:stop])
+    return _passage(ordinal, start, stop, document.text[start:stop])
 
 
 class Scope(Protocol):

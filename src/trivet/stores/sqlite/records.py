@@ -19,8 +19,10 @@ from trivet.errors import StoreError
 from trivet.filters import flatten
 from trivet.stores.contract import Prepared, Written
 from trivet.stores.sqlite import access
+from trivet.twins import quick
 from trivet.types import SUPERSEDES, Document, Link
 
+_document, _read = quick(Document), json.JSONDecoder().decode
 ROUNDED = 1e-6  # of a vector of length 1
 _UPDATED = 9  # the column of documents that says when it was written
 _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
@@ -319,12 +321,12 @@ def set_importance(connection: sqlite3.Connection, cid: int, identifier: str, va
 def document_of(row: tuple[Any, ...]) -> Document:
     _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses = row
     try:
-        return Document(
+        return _document(
             identifier,
             text,
             title,
             kind,
-            json.loads(meta),
+            _read(meta),
             importance,
             datetime.fromtimestamp(created, UTC),
             datetime.fromtimestamp(updated, UTC),
