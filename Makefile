@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CACHE ?= benchmarks/cache
 SIZE ?= 10k 89k scifact
 
-.PHONY: help demo test test-stores lint format bench bench-peers bench-embedding scale docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
+.PHONY: help demo test test-slow test-stores lint format bench bench-peers bench-embedding scale docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,7 +31,10 @@ browser:         ## install Debian's chromium for the page tests, where that is 
 	  echo "no browser here and none could be installed: the tests that need one will be skipped"
 
 test: setup browser ## the default test run
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not web"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not web and (not slow or crash)"
+
+test-slow: setup browser ## what takes long and hardly ever breaks: every file damaged in six ways, other people's implementations, the data sets
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "slow and not crash and not web"
 
 test-web: setup browser ## the page in a real Chromium, every view, light and dark
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m web

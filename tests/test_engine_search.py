@@ -765,6 +765,22 @@ class TestInTheCallersThread:
         assert asked == here
         assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
 
+    def test_of_two_one_is_done_by_the_companion_meanwhile(self, opposed: Engine, monkeypatch: Any) -> None:
+        monkeypatch.setattr(threads, "QUICK_MS", 60_000.0)
+        monkeypatch.setattr(threads, "BRISK_MS", 60_000.0)
+        both = {"lexical": 1.0, "dense": 1.0, "graph": 0.0}
+        first = [(hit.id, hit.score) for hit in opposed.search("apple", weights=both)]
+        lent: list[str] = []
+        companion = opposed._shared.legs._companion
+        real = companion.lend
+        monkeypatch.setattr(companion, "lend", lambda job: lent.append(job._work.args[0].name) or real(job))
+        for worth, expected in ((60_000.0, []), (0.0, ["dense"])):
+            monkeypatch.setattr(threads, "WORTH_MS", worth)
+            for _ in range(threads.TRUSTED_AFTER + 1):
+                lent.clear()
+                assert [(hit.id, hit.score) for hit in opposed.search("apple", weights=both)] == first
+            assert lent == expected
+
     @pytest.mark.parametrize("writes", [1, finding.A_FEW_WRITES + 1])
     def test_some_writes_send_it_back_to_a_thread_of_its_own(
         self, opposed: Engine, writes: int, monkeypatch: Any

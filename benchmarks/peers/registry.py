@@ -73,6 +73,13 @@ ROWS = (
         ours=True,
     ),
     Row(
+        "trivet, two legs of 20",
+        "trivet",
+        "the same with 20 of each leg in place of 100, as zvec and LanceDB are asked",
+        {"legs": "two", "depth": 20},
+        ours=True,
+    ),
+    Row(
         "LanceDB IVF_PQ",
         "lancedb",
         f"IVF_PQ, 4096 rows a partition, 96 sub-vectors, nprobes 20, refine_factor 10; {_FTS}",

@@ -15,12 +15,14 @@ TWO_LEGS = {"weights": {"graph": 0}, "weighing": "fixed", "rerankers": [], "unde
 class Engine:
     def __init__(self, folder: Path, setting: dict[str, Any]) -> None:
         self.path, self.two_legs = folder / "memory.db", setting["legs"] == "two"
+        depth = setting.get("depth")
+        self.depths = {"lexical_depth": depth, "dense_depth": depth} if depth else {}
         self.degraded = 0  # answers that a part of it was missing from
 
     def build(self, corpus: Corpus) -> None:
         self.engine = trivet.open(self.path, embedder=f"vectors:{corpus.vectors.shape[1]}")
         if self.two_legs:
-            self.engine.update_settings(**TWO_LEGS)
+            self.engine.update_settings(**TWO_LEGS, **self.depths)
         self.engine.add(
             {**document, "vector": vector}
             for documents, vectors in corpus.batches()

@@ -193,7 +193,7 @@ def test_what_the_legs_say_is_the_same_before_anything_is_made_of_it(small_lab: 
 
 def test_legs_are_asked_once(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    real = trivet.threads.Legs.answer
+    real = trivet.threads.Legs.rank
 
     def counted(self: Any, leg: Any, question: Any, depth: int) -> Any:
         asked.append(leg.name)
@@ -201,7 +201,7 @@ def test_legs_are_asked_once(small: Dataset, tmp_path: Path, monkeypatch: pytest
 
     with Lab.fill(small, embedder="hashing:64", cache=tmp_path) as lab:
         lab.run(ALL_LEGS)
-        monkeypatch.setattr(trivet.threads.Legs, "answer", counted)
+        monkeypatch.setattr(trivet.threads.Legs, "rank", counted)
         lab.rerun(ALL_LEGS)
         assert len(asked) == 3 * len(small.topics)
         lab.rerun(replace(ALL_LEGS, fusion="rrf", weights={"lexical": 1.0, "dense": 0.1}, min_relevance=0.1))

@@ -265,7 +265,7 @@ class _Once(Legs):
         )
         key = (leg.name, id(question.scope), depth, *asked_for)
         if key not in self._answers:
-            self._answers[key] = leg.rank(question, depth)
+            self._answers[key] = super().rank(leg, question, depth).ranking
         return Timed(self._answers[key], 0.0, 0.0)  # a leg that was late once would be left out for good
 
 
