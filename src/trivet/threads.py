@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from trivet import pools
@@ -42,6 +43,7 @@ class Legs:
         self._usual, self._work = dict.fromkeys(LEGS, BRISK_MS), dict.fromkeys(LEGS, 0.0)  # ms, running means
         self._pools = {leg: pools.Pool(8, f"trivet-{leg}") for leg in LEGS}
         self._companion = Companion("trivet-companion")
+        self._asking: set[int] = set()  # threads that wait for legs just now
 
     def wave(
         self,
@@ -61,10 +63,15 @@ class Legs:
         for leg in asked:
             if leg not in mine:  # these first: they work meanwhile
                 self.submit(leg, asked[leg])
-        if len(mine) > 1 and min(self._work[leg] for leg in mine) >= WORTH_MS:
-            self._companion.lend(asked[mine[-1]])
-        for leg in mine:
-            self.answer(leg, asked[leg])
+        thread = get_ident()
+        self._asking.add(thread)
+        try:
+            if len(mine) > 1 and self._is_worth_it(mine):
+                self._companion.lend(asked[mine[-1]])
+            for leg in mine:
+                self.answer(leg, asked[leg])
+        finally:
+            self._asking.discard(thread)
         for leg, job in asked.items():
             allowed = profile.timeouts[leg]
             try:
@@ -100,6 +107,10 @@ class Legs:
     def answer(self, leg: str, job: Answer) -> None:
         """In this thread, unless the companion is at it."""
         job.run()
+
+    def _is_worth_it(self, legs: Sequence[str]) -> bool:
+        """Would they gain by a second thread? Not where others ask too."""
+        return len(self._asking) == 1 and min(self._work[leg] for leg in legs) >= WORTH_MS
 
     def _is_mine(self, leg: Leg, last: Leg) -> bool:
         """Is it better asked in the caller's thread?"""
