@@ -67,8 +67,8 @@ class Legs:
         self._asking.add(thread)
         try:
             if len(mine) > 1 and self._is_worth_it(mine):
-                self._companion.lend(asked[mine[-1]])
-            for leg in mine:
+                self._companion.lend(asked[mine[0]])  # the words: meaning lets go of the interpreter sooner
+            for leg in reversed(mine):
                 self.answer(leg, asked[leg])
         finally:
             self._asking.discard(thread)
