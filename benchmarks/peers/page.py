@@ -251,7 +251,9 @@ METHOD = """## What is measured
 - Mixed: two threads for 10 s, each nine searches to a write; what stopped a thread is told. *In turns*: FAISS's flat
   memory and txtai's cursors do not stand a write during a search (a crash, an error), so a lock of ours is round them.
 - Cold open: a new process, files in the page cache, open until the first answer; the import apart (trivet imports what
-  it needs when it is opened: that is in the first number). Median of three.
+  it needs when it is opened: that is in the first number).
+- Asking, writing and opening are each done in three processes one after the other, and the one in the middle by its p50
+  is told: this machine is shared, and a neighbour's minute would decide. What takes over 30 s is done once.
 - Build: documents and vectors given until everything is indexed, on disk and the first search has answered. Memory:
   resident, peak while asked, and of the build in brackets, children included; it counts mapped files that were read.
 - Every step is a process of its own with a limit of time and memory; what went over it says so.""".splitlines()
