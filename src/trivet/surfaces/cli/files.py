@@ -22,6 +22,7 @@ MAX_BYTES = 10_000_000  # a larger file is a log or a dump, not something a pers
 SNIFFED = 8_192  # bytes that are looked at for a NUL, as git does
 
 JSONL = frozenset({".jsonl", ".ndjson"})
+LINES = tuple(JSONL)
 
 #: What a file's extension says: its kind, and the language of code.
 KINDS: dict[str, tuple[str, str]] = {
@@ -76,9 +77,13 @@ KINDS: dict[str, tuple[str, str]] = {
 class File:
     """A file to read, the name it has below the folder, and the id its document will have."""
 
-    path: Path
+    place: str  # where it lies; a Path of it only when it is read: a folder that is known already is merely looked at
     name: str
     id: str
+
+    @property
+    def path(self) -> Path:
+        return Path(self.place)
 
     def stamp(self) -> tuple[int, datetime | None]:
         """Size and time of change: while both stay, the content is taken to be the same."""
@@ -114,21 +119,21 @@ def _walk(folder: Path, below: str, root: Path, rules: Ignore | None, mine: set[
     for entry in entries:  # a folder may hold a hundred thousand: nothing is asked of pathlib that a name can tell
         if entry.name in own:
             continue
-        path, name = folder / entry.name, below + entry.name
+        name = below + entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
         if entry.name.startswith("."):
             yield Skipped(name, "hidden")
-        elif rules is not None and rules.leaves_out(path, is_folder):
+        elif rules is not None and rules.layers and rules.leaves_out(Path(entry.path), is_folder):
             yield Skipped(name, "ignored by .gitignore")
         elif is_folder:
-            yield from _walk(path, f"{name}/", root, rules, mine)
-        elif entry.name.lower().endswith(tuple(JSONL)):
+            yield from _walk(Path(entry.path), f"{name}/", root, rules, mine)
+        elif entry.name.lower().endswith(LINES):
             yield Skipped(name, "JSONL in a folder: name it to import its documents")
-        elif entry.is_symlink() and not path.resolve().is_relative_to(root):
+        elif entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root):
             # a folder from elsewhere may hold a link to what is nobody else's business
             yield Skipped(name, "a link out of the folder")
         elif entry.is_file():
-            yield File(path, name, name)
+            yield File(entry.path, name, name)
         else:
             yield Skipped(name, "a link to a folder" if entry.is_dir() else "not a file")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -154,10 +155,10 @@ def _key(paths: list[str], listed: list[files.File | files.Skipped], prefix: str
             if isinstance(item, Skipped):
                 parts.append((item.path, item.reason))
                 continue
-            stat = item.path.stat()
+            stat = os.stat(item.place)  # noqa: PTH116  a Path of each costs more than to ask for it
             if max(stat.st_mtime, stat.st_ctime) > latest:
                 return ""
-            parts.append((str(item.path), item.id, receipts.stamp(stat)))
+            parts.append((item.place, item.id, *receipts.stamp(stat)))
         for path in paths:
             if path == "-":
                 return ""
@@ -175,7 +176,7 @@ def _files(paths: list[str], store: Path, ignore: bool) -> Iterator[files.File |
         if path.is_dir():
             yield from below(path, ignore=ignore, own=store)
         elif path.suffix.lower() not in JSONL:
-            yield File(path.resolve(), path.name, path.name)
+            yield File(str(path.resolve()), path.name, path.name)
 
 
 def _take_in_lines(intake: Intake, path: str) -> None:
