@@ -20,10 +20,11 @@ NAMES = {
     "peers-quality.svg": "nDCG@10 on SciFact against hybrid p50",
 }
 STYLE = """
-svg{font:11px system-ui,sans-serif;background:#fff}text{fill:#444}.axis{fill:#222}.grid{stroke:#e4e4e4}
+svg{font:11px system-ui,sans-serif;background:#fff}
+text{fill:#444;paint-order:stroke;stroke:#fff;stroke-width:3px}.axis{fill:#222}.grid{stroke:#e4e4e4}
 .curve{fill:none;stroke-width:1.4;stroke:#9a9a9a}.curve.ours{stroke:#0b62c4;stroke-width:2.4}
 circle{fill:#9a9a9a}circle.ours{fill:#0b62c4}text.ours{fill:#0b62c4;font-weight:600}
-@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb}.axis{fill:#eee}.grid{stroke:#2c3036}
+@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb;stroke:#16181c}.axis{fill:#eee}.grid{stroke:#2c3036}
 .curve.ours{stroke:#6db3ff}circle.ours,text.ours{fill:#6db3ff}}
 """
 FRAME = svg.Frame(height=430.0, left=58.0, right=190.0, top=16.0, bottom=40.0, width=760.0)
@@ -53,7 +54,7 @@ def _growth(results: dict[str, Any], read: Callable[[Any], float | None], told: 
         return ""
     across = svg.Log(8_000, 1_250_000, *FRAME.x)
     values = [value for points in lines.values() for _, value in points]
-    up = svg.Log(min(values) / 1.3, max(values) * 1.3, *FRAME.y)
+    up = svg.Log(min(values) / 2.5, max(values) * 1.3, *FRAME.y)  # room below for names that are moved down
     marks = [_axes(across, [float(count) for count in SIZES.values()], list(SIZES), up, f"documents; {told} ({unit})")]
     ends: list[tuple[float, float, str]] = []
     for name, points in lines.items():
