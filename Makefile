@@ -8,7 +8,7 @@ DATA ?= ../shared/data
 CACHE ?= benchmarks/cache
 SIZE ?= 10k 89k scifact
 
-.PHONY: help demo test test-slow test-stores lint format bench bench-peers bench-embedding scale docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
+.PHONY: help demo test test-slow test-stores lint format bench bench-peers bench-load bench-embedding scale docs setup clean gate results weighing ranking aggregation calibration abstention failures browser test-web screenshots test-robust test-robust-short audit wheel
 
 help:            ## what can I run?
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

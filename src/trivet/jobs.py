@@ -1,6 +1,6 @@
 """Who does a short piece of work, and how is it waited for?
 
-A pool's own futures cost more than half of a leg that takes half a millisecond, and so does its waking. A ``Job`` is
+A pool's futures and its waking cost what a leg of half a millisecond would save by being asked there. A ``Job`` is
 done once, by whoever takes it first; a ``Companion`` is a thread that waits for one job at a time. What it has not
 begun when the lender is done with his own work, the lender does himself; who finds it busy does all of it.
 """
