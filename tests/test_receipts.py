@@ -173,25 +173,24 @@ class TestEngineImport:
 def test_one_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     receipts = Receipts(tmp_path / "file" / "imports", "me")
-    receipts.keep("key", 3, {})
-    assert receipts.find("key", 3) is None
+    receipts.keep("key", (3, "a"), {})
+    assert receipts.find("key", (3, "a")) is None
 
 
 def test_it_holds_for_one_version_and_one_collection(tmp_path: Path) -> None:
     receipts = Receipts(tmp_path, "me")
-    receipts.keep("key", 3, {"documents": 1})
-    assert receipts.find("key", 3) == {"documents": 1}
-    assert receipts.find("key", 4) is None
-    assert receipts.find("other", 3) is None
-    assert Receipts(tmp_path, "you").find("key", 3) is None
-    receipts.carry(5)  # not from 4
-    assert receipts.find("key", 5) is None
-    receipts.carry(4)
-    assert receipts.find("key", 4) == {"documents": 1}
-    receipts.forget(beyond=4)
-    assert receipts.find("key", 4) is not None
-    receipts.forget(beyond=3)
-    assert receipts.find("key", 4) is None
+    receipts.keep("key", (3, "a"), {"documents": 1})
+    assert receipts.find("key", (3, "a")) == {"documents": 1}
+    assert receipts.find("key", (4, "a")) is None
+    assert receipts.find("key", (3, "b")) is None  # the same number on another timeline
+    assert receipts.find("other", (3, "a")) is None
+    assert Receipts(tmp_path, "you").find("key", (3, "a")) is None
+    receipts.carry((4, "b"), (5, "c"))  # they hold for 3
+    assert receipts.find("key", (5, "c")) is None
+    receipts.carry((3, "a"), (4, "b"))
+    assert receipts.find("key", (4, "b")) == {"documents": 1}
+    receipts.forget()
+    assert receipts.find("key", (4, "b")) is None
 
 
 def test_a_key_is_of_everything(tmp_path: Path) -> None:

@@ -33,6 +33,14 @@ class StoreError(TrivetError, OSError):
     """The store could not be read or written (permissions, full disk, corrupt file)."""
 
 
+class StoreBusyError(StoreError):
+    """Others kept the store locked for as long as the caller was willing to wait."""
+
+
+class StoreReplacedError(StoreError):
+    """The file that is open is no longer the store: a backup was put in its place, or it was moved or deleted."""
+
+
 class EmbedderError(TrivetError, RuntimeError):
     """An embedding model could not be loaded or did not answer."""
 
@@ -73,6 +81,8 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     NotFoundError: 1,
     ModelReplacedError: 1,
     StoreError: 1,
+    StoreBusyError: 1,
+    StoreReplacedError: 1,
     EmbedderError: 1,
     ScorerError: 1,
     ChatError: 1,

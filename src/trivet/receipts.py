@@ -2,7 +2,8 @@
 
 A *receipt* says: all that this import reads is in the collection, unchanged, and was when the collection's version was
 N. While nobody has written since, the same import would change nothing, so it is not read. What follows a load by
-itself, its vectors, carries the receipts along.
+itself, its vectors, carries the receipts along. A version is known by its number and its token: a restored backup gives
+the number again to other content.
 
 A projection: it lies beside the indexes, may be deleted at any time, and is worth nothing as soon as anything differs.
 """
@@ -20,7 +21,8 @@ from typing import Any
 
 from trivet import __version__
 
-FORMAT = 1
+FORMAT = 2
+Version = tuple[int, str]  # its number, and its token in hexadecimal
 PIECE = 1 << 20  # bytes of a file that are hashed at once
 
 
@@ -30,7 +32,7 @@ class Receipts:
     def __init__(self, folder: Path, identity: str) -> None:
         self._folder, self._identity = folder, identity
 
-    def find(self, key: str, version: int) -> dict[str, Any] | None:
+    def find(self, key: str, version: Version) -> dict[str, Any] | None:
         """What the import of that key was told when it was last made, where that still holds."""
         if self._version() != version:
             return None
@@ -40,7 +42,7 @@ class Receipts:
         except (OSError, ValueError):
             return None
 
-    def keep(self, key: str, version: int, told: Mapping[str, Any]) -> None:
+    def keep(self, key: str, version: Version, told: Mapping[str, Any]) -> None:
         """Where it cannot be written, the next import reads again."""
         with contextlib.suppress(OSError):
             if self._version() != version:
@@ -49,22 +51,23 @@ class Receipts:
             self._write(f"{key}.json", told)
             self._write("holds.json", {"identity": self._identity, "version": version})
 
-    def carry(self, version: int) -> None:
-        """This version differs from the one before in vectors alone."""
-        if self._version() == version - 1:
+    def carry(self, before: Version, version: Version) -> None:
+        """Let those of the version ``before`` hold for this one, which differs from it in vectors alone."""
+        if self._version() == before:
             with contextlib.suppress(OSError):
                 self._write("holds.json", {"identity": self._identity, "version": version})
 
-    def forget(self, beyond: int = -1) -> None:
-        """All of them; or those of a later version than there is, which a backup that was put back leaves behind."""
-        if self._folder.exists() and (beyond < 0 or (self._version() or 0) > beyond):
+    def forget(self) -> None:
+        """Delete all of them."""
+        if self._folder.exists():
             for path in self._folder.glob("*"):
                 path.unlink(missing_ok=True)
 
-    def _version(self) -> int | None:
+    def _version(self) -> Version | None:
         try:
             found = json.loads((self._folder / "holds.json").read_text())
-            return int(found["version"]) if found["identity"] == self._identity else None
+            number, token = found["version"]
+            return (int(number), str(token)) if found["identity"] == self._identity else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

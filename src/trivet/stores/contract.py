@@ -47,6 +47,7 @@ class State:
     documents: int
     passages: int
     model: Model | None
+    token: bytes = b""  # of this version: a restored store gives the version again, but never the token
 
     @property
     def pending(self) -> int:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 Vector = npt.NDArray[np.float32]
+
+
+class Checkpoints:
+    """Those that were given out: a truth that does not know one is of another timeline."""
+
+    def __init__(self) -> None:
+        self._made: set[tuple[str, str]] = set()
+
+    def made(self, name: str) -> dict[str, Any]:
+        token = uuid4().hex
+        self._made.add((name, token))
+        return {"id": token}
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
+        return (name, checkpoint["id"]) in self._made
+
+    def forget(self) -> None:
+        self._made.clear()
 
 
 class PassageList:
@@ -18,6 +38,7 @@ class PassageList:
         self.removed: list[tuple[int, int]] = []
         self.version = 0
         self._last = 0
+        self.checkpoints = Checkpoints()
 
     def add(self, did: int, text: str, title: str = "") -> int:
         self._last += 1
@@ -42,8 +63,14 @@ class PassageList:
     def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
         return [(pid, did) for pid, (did, _, _) in self.passages.items() if did in dids][:most]
 
-    def newest(self) -> tuple[int, int]:
-        return self._last, len(self.removed)
+    def newest(self) -> int:
+        return self._last
+
+    def checkpoint(self, name: str) -> dict[str, Any]:
+        return self.checkpoints.made(name)
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
+        return self.checkpoints.knows(name, checkpoint)
 
     def count_after(self, pid: int) -> int:
         return sum(number > pid for number in self.passages)
@@ -60,6 +87,7 @@ class VectorList:
         self.removed: list[tuple[int, int]] = []
         self.version = 0
         self._last = 0
+        self.checkpoints = Checkpoints()
 
     def add(self, did: int, vector: Vector, pid: int | None = None) -> int:
         """The passage has the number of its vector unless it is given."""
@@ -74,8 +102,11 @@ class VectorList:
         self.rows = {vid: row for vid, row in self.rows.items() if row[0] != pid}
         self.removed.append((len(self.removed) + 1, pid))
 
-    def newest(self) -> tuple[int, int]:
-        return self._last, len(self.removed)
+    def checkpoint(self, name: str) -> dict[str, Any]:
+        return self.checkpoints.made(name)
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
+        return self.checkpoints.knows(name, checkpoint)
 
     def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         rows = [(number, *row) for number, row in sorted(self.rows.items()) if number > vid]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -211,6 +212,7 @@ class TestSnapshot:
 
         again = Told()
         again.rows, again.version, again._last = truth.rows, truth.version, truth._last
+        again.checkpoints = truth.checkpoints
         index = opened(tmp_path / "m", again)
         assert asked[0] == 400
         assert index.size == 400
@@ -263,19 +265,18 @@ class TestSnapshot:
     def test_a_snapshot_written_while_another_process_opens_is_not_taken_for_a_foreign_one(
         self, tmp_path: Path
     ) -> None:
-        """What lies beyond the newest vector is of another store: so the newest is asked for last."""
+        """The truth is asked whether it knows a snapshot after that was read, so it knows a later one."""
 
         class Busy(VectorList):
             armed = False
 
-            def newest(self) -> tuple[int, int]:
-                told = super().newest()
+            def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
                 if self.armed:
                     self.armed = False
                     for did, vector in enumerate(clustered(300, seed=8), start=401):
                         self.add(did, vector)
                     opened(tmp_path / "m", self)
-                return told
+                return super().knows(name, checkpoint)
 
         truth = Busy()
         for did, vector in enumerate(clustered(400), start=1):
@@ -296,13 +297,23 @@ class TestSnapshot:
 
     def test_a_truth_that_cannot_be_read_is_no_damage_of_the_snapshot(self, tmp_path: Path) -> None:
         class Failing(VectorList):
-            def newest(self) -> tuple[int, int]:
+            def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
                 raise StoreError("store: closed")
 
         opened(tmp_path / "m", filled(400))
         with contextlib.suppress(StoreError):
             VectorIndex(tmp_path / "m", Failing(), DIM)
         assert list((tmp_path / "m").glob("snapshot-*"))
+
+    def test_a_snapshot_of_another_timeline_is_deleted_and_told(self, tmp_path: Path) -> None:
+        truth = filled(400)
+        opened(tmp_path / "m", truth)
+        truth.checkpoints.forget()  # as a restored backup does
+        index = VectorIndex(tmp_path / "m", truth, DIM)
+        assert not list((tmp_path / "m").glob("snapshot-*"))
+        assert index.deleted == ["m: it was made on another timeline of the store; it was deleted and is made anew"]
+        index.catch_up(truth.version)
+        assert recall(index, truth, clustered(10, seed=5), 10) == 1.0
 
     def test_everything_was_removed(self, tmp_path: Path) -> None:
         truth = filled(300)

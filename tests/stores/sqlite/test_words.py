@@ -400,6 +400,7 @@ def test_a_second_index_reads_what_the_first_wrote(opened: Open) -> None:
 
     truth = Untouchable()
     truth.passages, truth.version, truth._last = passages.passages, passages.version, passages._last
+    truth.checkpoints = passages.checkpoints
     assert dids(ask(opened(truth, 0), "brando")) == having(passages, ["brando"])
 
 

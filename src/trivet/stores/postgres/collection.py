@@ -6,6 +6,7 @@ Its state, in one look-up; and for a writer the lock on its row, so that of two 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -17,13 +18,18 @@ from trivet.errors import NotFoundError
 from trivet.stores.contract import Model, State
 from trivet.stores.postgres.connections import Connections
 from trivet.stores.postgres.database import Connection
+from trivet.stores.postgres.links import All
 from trivet.stores.postgres.parts import Parts
 from trivet.stores.postgres.place import Place
+from trivet.stores.postgres.schema import KEPT_TOKENS
 
 if TYPE_CHECKING:
     from trivet.filters import Filter
     from trivet.stores.postgres.scope import Scope
     from trivet.stores.postgres.store import PostgresStore
+
+
+PRUNED_EVERY = 1_024  # versions between two deletions of tokens that are too old
 
 
 class Collection:
@@ -41,6 +47,7 @@ class Collection:
         self._packed = 0  # the last passage this process has seen to be taken into the postings
         self._chained = (-1, False)  # at which version: is there a link that changes recall?
         self._indexed: set[int] = set()  # models whose index is known to be there, or being made
+        self._timeline, self._last = threading.Lock(), (-1, b"")  # the newest version seen, and its token
 
     @property
     def read_only(self) -> bool:
@@ -50,16 +57,45 @@ class Collection:
         """The how-manieth document it was: of a spread collection the numbers are further apart."""
         return did // self.parts.every[0].step
 
+    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """Let this thread read one state of the collection until the block ends."""
+        return self._database.snapshot()
+
     def state(self) -> State:
+        if self._database.in_snapshot:  # of a moment ago: another thread may have seen a later one
+            return self._state()
+        with self._timeline:  # one after another: a state that was read earlier must not look like one set back
+            state = self._state()
+            self._follow_timeline(state.version, state.token)
+        return state
+
+    def _state(self) -> State:
         rows = self._all(
-            "SELECT h.version, h.settings, h.documents, h.passages, m.mid, m.id, m.spec, m.dim, m.vectors "
-            "FROM heads h LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = %s",
+            "SELECT h.version, coalesce(t.token, ''::bytea), h.settings, h.documents, h.passages, "
+            "m.mid, m.id, m.spec, m.dim, m.vectors "
+            "FROM heads h LEFT JOIN timeline t ON t.cid = h.cid AND t.version = h.version "
+            "LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = %s",
             (self.cid,),
         )
         if not rows:
             raise NotFoundError(f"collection: {self.name!r} was dropped")
-        version, settings, documents, passages, *model = rows[0]
-        return State(version, settings, documents, passages, None if model[0] is None else Model(*model))
+        version, token, settings, documents, passages, *model = rows[0]
+        return State(version, settings, documents, passages, None if model[0] is None else Model(*model), bytes(token))
+
+    def _follow_timeline(self, version: int, token: bytes) -> None:
+        """Drop what is remembered where the server was set back: a backup was restored, or a standby took over."""
+        last, seen = self._last
+        if (version, token) != (last, seen):
+            if last >= 0 and (version < last or token_of(self._all, self.cid, last) != seen):
+                self._forget()
+            self._last = (version, token)
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._scopes.clear()
+            self._scopes_version = -1
+        self._counted, self._chained, self._packed = (-1, (False, 0, 0, 0)), (-1, False), 0
+        self._connections.forget()
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[tuple[Connection, Place, str]]:
@@ -77,11 +113,29 @@ class Collection:
         """The same, and every search after it has news."""
         with self._held() as held:
             yield held
-            held[0].execute("UPDATE heads SET version = version + 1 WHERE cid = %s", (self.cid,))
+            advance(held[0], self.cid)
 
     @property
     def _table(self) -> str:
         return f"words_{self.cid}"
+
+
+def advance(connection: Connection, cid: int) -> None:
+    """Give the collection a new version, and that a token that no other timeline has."""
+    sql = "UPDATE heads SET version = version + 1 WHERE cid = %s RETURNING version"
+    row = connection.execute(sql, (cid,)).fetchone()
+    if row is None:
+        return
+    sql = "INSERT INTO timeline (cid, version, token) VALUES (%s, %s, %s)"
+    connection.execute(sql, (cid, row[0], secrets.token_bytes(8)))
+    if row[0] % PRUNED_EVERY == 0:
+        connection.execute("DELETE FROM timeline WHERE cid = %s AND version <= %s", (cid, row[0] - KEPT_TOKENS))
+
+
+def token_of(ask: All, cid: int, version: int) -> bytes | None:
+    """The token of a version; None where it is not kept."""
+    rows = ask("SELECT token FROM timeline WHERE cid = %s AND version = %s", (cid, version))
+    return bytes(rows[0][0]) if rows else None
 
 
 def now() -> float:

@@ -115,11 +115,29 @@ class Connections:
         sql = "SELECT seq, pid FROM removed WHERE cid = %s AND seq > %s ORDER BY seq"
         return [(seq, pid) for seq, pid in self._database.all(sql, (self._cid, seq))]
 
-    def newest(self) -> tuple[int, int]:
-        row: list[tuple[Any, ...]] = self._database.all(
-            "SELECT last_passage, last_removed FROM heads WHERE cid = %s", (self._cid,)
+    def newest(self) -> int:
+        rows = self._database.all("SELECT last_passage FROM heads WHERE cid = %s", (self._cid,))
+        return self._parts.up_to(int(rows[0][0])) if rows else 0
+
+    def checkpoint(self, name: str) -> dict[str, Any]:
+        """What the graph on this machine's disk says of the state it was made from."""
+        rows = self._database.all(
+            "SELECT h.version, t.token FROM heads h JOIN timeline t ON t.cid = h.cid AND t.version = h.version "
+            "WHERE h.cid = %s",
+            (self._cid,),
         )
-        return (self._parts.up_to(int(row[0][0])), int(row[0][1])) if row else (0, 0)
+        return {"version": rows[0][0], "token": bytes(rows[0][1]).hex()} if rows else {"version": -1, "token": ""}
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
+        sql = "SELECT token FROM timeline WHERE cid = %s AND version = %s"
+        rows = self._database.all(sql, (self._cid, int(checkpoint["version"])))
+        return bool(rows) and bytes(rows[0][0]).hex() == checkpoint["token"]
+
+    def forget(self) -> None:
+        """Drop what is held in memory; what is on disk is asked for its checkpoint when it is opened again."""
+        with self._lock:
+            self._index = None
+        self._linked = (-1, False)
 
     def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
         sql = "SELECT did, meta FROM documents WHERE cid = %s AND did = ANY(%s) AND strpos(meta, '\"triples\"') > 0"

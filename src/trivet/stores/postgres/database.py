@@ -49,6 +49,7 @@ class Database:
         self._closed = False
         self._starting = threading.Lock()
         self._threads: Pool | None = None  # made for the first collection of several parts
+        self._local = threading.local()  # ``connection``: the one of this thread's snapshot
         with _explained(address), contextlib.closing(_connect(address)) as connection:
             self.read_only = _is_read_only(connection)
             self.server = look(connection, address) if self.read_only else prepare(connection, address)
@@ -81,8 +82,32 @@ class Database:
         with _explained(self.address), self._pool.connection() as connection:
             yield connection
 
+    @property
+    def in_snapshot(self) -> bool:
+        return getattr(self._local, "connection", None) is not None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let this thread's questions see one state until the block ends, whatever is written meanwhile."""
+        if self.in_snapshot:
+            yield
+            return
+        self.ask(lambda connection: connection.execute("SELECT 1"))  # a connection that hung up is told before, not in
+        with self.connection() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._local.connection = connection
+            try:
+                yield
+            finally:
+                self._local.connection = None
+                with contextlib.suppress(psycopg.Error):
+                    connection.execute("ROLLBACK")
+
     def ask(self, work: Callable[[Connection], Answer]) -> Answer:
         """What ``work`` reads; asked again, on another connection, when the server hung up."""
+        if self.in_snapshot:
+            with _explained(self.address):
+                return work(self._local.connection)
         until, pause = time.monotonic() + self.address.patience, PAUSE
         while True:
             self._check_open()
@@ -104,8 +129,8 @@ class Database:
 
     def together(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
         """``work`` for each part of a collection, at the same time: they may lie on several workers of a cluster."""
-        if len(items) == 1:
-            return [work(items[0])]
+        if len(items) == 1 or self.in_snapshot:  # a snapshot is one connection's
+            return [work(item) for item in items]
         with self._starting:
             self._check_open()
             if self._threads is None:
@@ -126,6 +151,9 @@ class Database:
         citus = "SET LOCAL citus.propagate_set_commands TO 'local'; " if self.server.citus else ""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
+            if self.in_snapshot:  # which ends with a transaction of its own
+                connection.execute(f"{citus}{local}")
+                return connection.execute(query, values, prepare=False).fetchall()
             connection.execute(f"BEGIN; {citus}{local}")
             try:
                 return connection.execute(query, values, prepare=False).fetchall()

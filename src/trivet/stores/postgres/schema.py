@@ -180,6 +180,17 @@ CREATE TABLE postings (
 ALTER TABLE postings ALTER COLUMN entries SET STORAGE EXTERNAL;
 """
 
+#: Of migration 3: a restored server gives a version again to other content, but never its token.
+TIMELINE = """
+CREATE TABLE timeline (
+    cid bigint NOT NULL,
+    version bigint NOT NULL,
+    token bytea NOT NULL,
+    PRIMARY KEY (cid, version)
+);
+"""
+KEPT_TOKENS = 65_536  # versions of a collection whose token is kept: how far behind a process may be and still tell
+
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
 REFERENCE = ("numbers", "collections", "keys")
@@ -196,7 +207,7 @@ DISTRIBUTED = (
     "feedback",
     "settings_history",
 )
-LATER = ("segments", "postings")  # by migration 2
+LATER = ("segments", "postings", "timeline")  # by migrations 2 and 3
 
 KEYS = """
 ALTER TABLE passages ADD FOREIGN KEY (cid, did) REFERENCES documents (cid, did) ON DELETE CASCADE;
@@ -262,12 +273,22 @@ def first(server: Server) -> list[str]:
 
 def second(server: Server) -> list[str]:
     """The statements of migration 2."""
-    spread = [f"SELECT create_distributed_table('{name}', 'cid', colocate_with => 'documents')" for name in LATER]
-    sequential = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'"
-    return [*statements(POSTINGS), *([sequential, *spread] if server.citus else [])]
+    return [*statements(POSTINGS), *_distributed(server, ("segments", "postings"))]
 
 
-MIGRATIONS = (first, second)
+def third(server: Server) -> list[str]:
+    """The statements of migration 3."""
+    return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
+
+
+MIGRATIONS = (first, second, third)
+
+
+def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:
+    if not server.citus:
+        return []
+    spread = [f"SELECT create_distributed_table('{name}', 'cid', colocate_with => 'documents')" for name in names]
+    return ["SET LOCAL citus.multi_shard_modify_mode TO 'sequential'", *spread]
 
 
 def _distribution(server: Server) -> list[str]:

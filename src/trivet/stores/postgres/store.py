@@ -15,6 +15,7 @@ from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.pools import Background
 from trivet.stores.postgres import records, terms
 from trivet.stores.postgres.address import Address
+from trivet.stores.postgres.collection import advance
 from trivet.stores.postgres.database import Connection, Database
 from trivet.stores.postgres.parts import Parts
 from trivet.stores.postgres.place import Place
@@ -135,11 +136,13 @@ class PostgresStore:
                 after, done = rows[-1][0], done + len(rows)
                 if progress:
                     progress(done, head[0])
-            connection.execute("UPDATE heads SET bm25 = true, version = version + 1 WHERE cid = %s", (shelf.cid,))
+            connection.execute("UPDATE heads SET bm25 = true WHERE cid = %s", (shelf.cid,))
+            advance(connection, shelf.cid)
 
     def drop_words(self, shelf: Shelf) -> None:
         with self.database.write() as connection:
-            connection.execute("UPDATE heads SET bm25 = false, version = version + 1 WHERE cid = %s", (shelf.cid,))
+            connection.execute("UPDATE heads SET bm25 = false WHERE cid = %s", (shelf.cid,))
+            advance(connection, shelf.cid)
             connection.execute(f"DROP TABLE IF EXISTS words_{shelf.cid}")
 
     def recount(self, shelf: Shelf) -> None:

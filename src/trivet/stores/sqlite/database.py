@@ -1,8 +1,9 @@
 """How do many threads and processes share one SQLite file?
 
 Readers have a connection per thread; writers take turns: threads by a lock, processes by ``BEGIN IMMEDIATE`` with a
-long busy timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. Every sqlite3
-error leaves here as a ``StoreError`` that says what to do.
+long busy timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. A file that is
+replaced, moved or deleted while it is open is noticed before and after every write: what would go to a file that
+nobody can find again is refused. Every sqlite3 error leaves here as a ``StoreError`` that says what to do.
 """
 
 from __future__ import annotations
@@ -15,13 +16,34 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
+from weakref import WeakSet
 
-from trivet.errors import InputError, StoreError
+from trivet.errors import InputError, StoreBusyError, StoreError, StoreReplacedError
 from trivet.stores.sqlite.log import check_log
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
 
 BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
 CLOSE_SECONDS = 10.0  # closing waits this long for calls of other threads to end
+REOPENINGS = 5  # of a file that is replaced again and again while it is being opened
+
+_OPEN: WeakSet[Database] = WeakSet()  # of this process: a POSIX lock does not tell one of its own from another
+
+FileId = tuple[int, int]  # device and inode
+
+
+def is_open_here(path: Path) -> bool:
+    """Tell whether this process has the store open."""
+    wanted = file_id(path)
+    return any(database.file == wanted and not database.closed for database in list(_OPEN))
+
+
+def file_id(path: Path) -> FileId | None:
+    """Return what tells a file from another that has its name later; None where there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class Database:
@@ -36,22 +58,72 @@ class Database:
         self._pid = os.getpid()
         self._check_place()
         self.read_only = not _writable(path)
+        self._log = Path(f"{path}-wal")
+        self.file: FileId | None = None  # what the path named when it was opened; None until it is
+        self._log_id: FileId | None = None
         try:
             with self.explained():
-                check_log(self.path, f"file:{quote(self._name)}?mode=ro")
-                connection = self._writer = self._connect(None)
-                version = self._version(connection)  # before anything is changed: it may be another program's file
-                if not self.read_only:
-                    self._use_wal(connection)
-                    self._migrate()
-                elif version < len(MIGRATIONS):
-                    raise StoreError(
-                        f"store: {str(self.path)!r} has schema {version}, this trivet needs {len(MIGRATIONS)}; "
-                        "open it once where it can be written"
-                    )
+                self._open()
         except StoreError:
             self.close()
             raise
+        _OPEN.add(self)
+
+    def _open(self) -> None:
+        """Open the file; again where it was replaced meanwhile, because SQLite would go on with the one that is gone."""
+        for _ in range(REOPENINGS):
+            before = file_id(self.path)
+            self._open_once()
+            found = file_id(self.path)
+            if found is not None and before in (None, found):
+                # neither the file nor its log becomes another one while a connection is open, unless by other hands
+                self.file, self._log_id = found, None if self.read_only else file_id(self._log)
+                return
+            self._close_all()
+        raise StoreReplacedError(f"store: {str(self.path)!r} is being replaced; try again when that is done")
+
+    def _open_once(self) -> None:
+        check_log(self.path, f"file:{quote(self._name)}?mode=ro")
+        self._stamp = self._read_stamp()
+        connection = self._writer = self._connect(None)
+        version = self._version(connection)  # before anything is changed: it may be another program's file
+        if not self.read_only:
+            self._use_wal(connection)
+            self._migrate()
+        elif version < len(MIGRATIONS):
+            raise StoreError(
+                f"store: {str(self.path)!r} has schema {version}, this trivet needs {len(MIGRATIONS)}; "
+                "open it once where it can be written"
+            )
+        (self.generation,) = connection.execute("SELECT id FROM generation").fetchone()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def check_file(self) -> None:
+        """Refuse to go on where the path no longer names the file that is open."""
+        if file_id(self.path) == self.file and (self._log_id is None or file_id(self._log) == self._log_id):
+            if self.read_only and self._read_stamp() != self._stamp:
+                self._see_again()
+            return
+        told = f"store: {str(self.path)!r} was replaced, moved or deleted while it was open"
+        raise StoreReplacedError(f"{told} (was a backup put in its place?); open it again")
+
+    def _read_stamp(self) -> tuple[int, int, bool] | None:
+        """What changes when somebody writes beside a reader that cannot write: SQLite does not look by itself there."""
+        if not self.read_only:
+            return None
+        with contextlib.suppress(OSError):
+            found = os.stat(self.path)
+            return found.st_size, found.st_mtime_ns, self._has_log()
+        return None
+
+    def _see_again(self) -> None:
+        """Let every thread connect anew: a connection that was told that nobody writes never looks again."""
+        with self._opened_lock:
+            self._stamp = self._read_stamp()
+            self._local = threading.local()
 
     def _check_place(self) -> None:
         try:
@@ -92,9 +164,12 @@ class Database:
         if not self.read_only:
             return ""
         # What a killed writer left in the -wal file counts; where there is none, a read-only place cannot hold SQLite's
-        # -shm file and `immutable` says that none is needed, because nobody will write.
+        # -shm file and `immutable` says that none is needed, until somebody who can write does (``check_file``).
+        return "?mode=ro" if self._has_log() else "?mode=ro&immutable=1"
+
+    def _has_log(self) -> bool:
         beside = [Path(f"{self.path}{suffix}") for suffix in ("-wal", "-shm")]
-        return "?mode=ro" if any(path.exists() and path.stat().st_size for path in beside) else "?mode=ro&immutable=1"
+        return any(path.exists() and path.stat().st_size for path in beside)
 
     def _version(self, connection: sqlite3.Connection) -> int:
         connection.execute("BEGIN")  # one moment: another process may be making the store right now
@@ -137,13 +212,45 @@ class Database:
             connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
 
     def read(self) -> sqlite3.Connection:
-        """This thread's own connection."""
+        """Return this thread's connection: the one of its ``snapshot`` where it reads one, else one that sees the
+        newest state with every statement."""
+        return getattr(self._local, "snapshot", None) or self.newest()
+
+    def newest(self) -> sqlite3.Connection:
+        """Return this thread's connection that sees the newest state: what indexes are brought up to date from."""
+        return self._own("connection")
+
+    def _own(self, name: str) -> sqlite3.Connection:
         self._check_open()
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        connection: sqlite3.Connection | None = getattr(self._local, name, None)
         if connection is None:
             self._forget_dead_threads()
-            connection = self._local.connection = self._connect(threading.current_thread())
+            connection = self._connect(threading.current_thread())
+            setattr(self._local, name, connection)
         return connection
+
+    @property
+    def in_snapshot(self) -> bool:
+        return getattr(self._local, "snapshot", None) is not None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let this thread's ``read`` see one state until the block ends, whatever is written meanwhile."""
+        if self.in_snapshot:
+            yield
+            return
+        with self.explained():
+            self.check_file()
+            local, connection = self._local, self._own("reader")
+            connection.execute("BEGIN")
+            try:
+                connection.execute("SELECT 1 FROM generation").fetchone()  # the state is that of the first statement
+                local.snapshot = connection
+                yield
+            finally:
+                local.snapshot = None
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("COMMIT")
 
     def _forget_dead_threads(self) -> None:
         """A server may start a thread a request: their connections would use up the file handles."""
@@ -170,21 +277,36 @@ class Database:
                 connection.close()
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: all of it or nothing."""
+    def write(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+        """One write transaction: all of it or nothing. ``StoreBusyError``: others did not let go of it for so long."""
         self._check_open()
         if self.read_only:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
-        with self._write_lock, self.explained():
+        with self._turn(seconds), self.explained():
             connection = self._writer
+            connection.execute(f"PRAGMA busy_timeout={int(1000 * seconds)}")
             connection.execute("BEGIN IMMEDIATE")
             try:
+                if self.file is not None:
+                    self.check_file()
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+            if self.file is not None:  # a write that went to a file nobody can find again is not acknowledged
+                self.check_file()
+
+    @contextlib.contextmanager
+    def _turn(self, seconds: float) -> Iterator[None]:
+        """Let one thread of this process write at a time."""
+        if not self._write_lock.acquire(timeout=seconds if seconds < BUSY_SECONDS else -1):
+            raise StoreBusyError(f"store: {str(self.path)!r}: another thread is writing")
+        try:
+            yield
+        finally:
+            self._write_lock.release()
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -194,7 +316,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise StoreError(_explanation(self.path, error)) from error
+            kind = StoreBusyError if "locked" in str(error) else StoreError
+            raise kind(_explanation(self.path, error)) from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damaged bytes
             raise StoreError(_explanation(self.path, sqlite3.DatabaseError("malformed schema"))) from error
         finally:
@@ -215,6 +338,9 @@ class Database:
         with self._idle:
             if not self._idle.wait_for(lambda: self._busy == 0, timeout=CLOSE_SECONDS):
                 return  # closing a connection under a thread that uses it would crash the process
+        self._close_all()
+
+    def _close_all(self) -> None:
         with self._opened_lock:
             for _, connection in self._opened:
                 with contextlib.suppress(sqlite3.Error):

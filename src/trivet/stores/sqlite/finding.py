@@ -39,6 +39,10 @@ class Finding(Projections):
         # at which version: is there a link that a walk may take, and which documents share a value?
         self._tied: tuple[int, bool, Sharing] = (-1, False, {})
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._tied = (-1, False, {})
+
     def find_words(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
     ) -> tuple[list[Found], float, tuple[str, ...]]:

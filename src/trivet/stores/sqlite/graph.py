@@ -31,7 +31,7 @@ GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assemb
 BATCH = 2_000  # passages read from the truth at a time
 SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
 MANY = 20_000  # documents taken in one go before their arrays are made: as Python objects they are ten times as large
-_FORMAT = 1
+_FORMAT = 2
 
 Progress = Callable[[int, int], None]
 
@@ -47,7 +47,12 @@ class Source(Protocol):
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """(seq, pid) in order."""
 
-    def newest(self) -> tuple[int, int]: ...
+    def newest(self) -> int:
+        """The last passage there ever was."""
+
+    def checkpoint(self, name: str) -> dict[str, Any]: ...
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool: ...
 
     def triples_of(self, dids: Sequence[int]) -> Mapping[int, Sequence[Triple]]:
         """The triples of those documents that have some."""
@@ -59,6 +64,7 @@ class GraphIndex:
         self._identity = f"{_FORMAT}/{CONCEPTS_VERSION}/{identity}"
         self._lock = threading.RLock()
         self._seen = -1
+        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
         self._clear()
         self._open()
 
@@ -101,7 +107,7 @@ class GraphIndex:
 
     def is_far_behind(self, passages: int) -> bool:
         """Has it more than so many to read? Row numbers tell mostly, and counting a million rows takes a while."""
-        return self._source.newest()[0] - self._pid > passages and self.behind > passages
+        return self._source.newest() - self._pid > passages and self.behind > passages
 
     def _read_news(self, progress: Progress | None = None, give_way: Callable[[], None] | None = None) -> None:
         total, done, changed = self._source.count_after(self._pid), 0, False
@@ -199,9 +205,10 @@ class GraphIndex:
             parts = (self._base, self._tail)
             if self._settled == pid or len(self._base) + self._loose < TAIL_LIMIT or self._loose < at_least:
                 return
+        checkpoint = self._source.checkpoint(self._folder.name)
         whole = merged(parts, lambda concept: names.get(concept, ""))
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
-            self._save(whole, pid, removed)
+            self._save(whole, pid, removed, checkpoint)
             with self._lock:
                 self._clear()
                 self._open()
@@ -216,7 +223,7 @@ class GraphIndex:
 
     # --- the snapshot on disk -----------------------------------------------------------------------------------------
 
-    def _save(self, block: Block, pid: int, removed: int) -> None:
+    def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
         with FileLock(self._folder / "lock", timeout=0):
@@ -230,6 +237,7 @@ class GraphIndex:
             np.save(draft / "ends.npy", block.names.ends)
             sums = snapshots.checksums(draft)
             state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
+            state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
             draft.rename(final)
             snapshots.keep_only(final)
@@ -239,12 +247,13 @@ class GraphIndex:
         for folder in snapshots.newest_first(self._folder):
             try:
                 block, state = _load(folder, self._identity)
-                newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
-                if state["pid"] > newest[0] or state["removed"] > newest[1]:
-                    raise ValueError(f"{folder.name} is of a later state of the store")
+                if not self._source.knows(self._folder.name, state["checkpoint"]):
+                    raise snapshots.ForeignError(folder.name)
             except StoreError:
                 raise
-            except Exception:
+            except Exception as error:
+                if isinstance(error, snapshots.ForeignError):
+                    self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._removed = block, state["removed"]

@@ -37,7 +37,7 @@ BULK = 65_536  # vectors; more that are new at once go to disk as they are read
 IN_MEMORY = 256_000_000  # bytes of vectors read at once; more stay in their file, and each query reads what it compares
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot of what would not fit in memory
-_FORMAT = 5
+_FORMAT = 6
 _VECTORS = "vectors.f32"
 
 
@@ -49,8 +49,9 @@ class Source(Protocol):
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
 
-    def newest(self) -> tuple[int, int]:
-        """The last vector and the last removal there ever was."""
+    def checkpoint(self, name: str) -> dict[str, Any]: ...
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool: ...
 
 
 class VectorIndex:
@@ -58,6 +59,7 @@ class VectorIndex:
         self._folder, self._source, self._dim, self._identity = folder, source, dim, identity
         self._lock = threading.RLock()
         self._seen = -1
+        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
         self._clear()
         self._open()
 
@@ -126,7 +128,7 @@ class VectorIndex:
             with FileLock(self._folder / "lock", timeout=WAIT):
                 self._open(beyond=vid)  # another process may have done the work
                 if self._vid < vid:
-                    self._snapshot(parts(), lambda: vid, self._removed)
+                    self._snapshot(parts(), lambda: (vid, self._source.checkpoint(self._folder.name)), self._removed)
                     self._open()
         except (Timeout, OSError):  # no room: then it is held
             news[:] = known
@@ -143,11 +145,13 @@ class VectorIndex:
             if len(self._tail) <= at_least or len(self._tail) + len(self._base) <= SNAPSHOT_FROM:
                 return
             base, tail, vid, removed = self._base, self._tail, self._vid, self._removed
+        checkpoint = self._source.checkpoint(self._folder.name)
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
             self._folder.mkdir(parents=True, exist_ok=True)
             with FileLock(self._folder / "lock", timeout=0):
                 if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
-                    self._snapshot((part for block in (base, tail) for part in block.parts()), lambda: vid, removed)
+                    parts = (part for block in (base, tail) for part in block.parts())
+                    self._snapshot(parts, lambda: (vid, checkpoint), removed)
             with self._lock:
                 self._open()
                 self._read_news()  # what came while the snapshot was written
@@ -185,8 +189,9 @@ class VectorIndex:
 
     # --- the snapshot on disk -----------------------------------------------------------------------------------------
 
-    def _snapshot(self, parts: Iterator[Part], last: Callable[[], int], removed: int) -> None:
-        """Write one and delete the others; ``last`` says up to which vector, once all are read. The lock is held."""
+    def _snapshot(self, parts: Iterator[Part], last: Callable[[], tuple[int, dict[str, Any]]], removed: int) -> None:
+        """Write one and delete the others. The lock is held. ``last`` says up to which vector, and at which checkpoint,
+        once all are read."""
         draft = self._folder / f"draft-{uuid.uuid4().hex}"
         draft.mkdir()
         try:
@@ -196,6 +201,7 @@ class VectorIndex:
                     pids.append(pid)
                     dids.append(did)
                     file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+            vid, checkpoint = last()
             np.save(draft / "pids.npy", numbers := np.concatenate(pids))
             np.save(draft / "dids.npy", np.concatenate(dids))
             rows = _rows(draft / _VECTORS, len(numbers), self._dim)
@@ -203,9 +209,10 @@ class VectorIndex:
             if coded is not None:
                 codes.save(coded, draft)
             sums = snapshots.checksums(draft)
-            state = {"format": _FORMAT, "identity": self._identity, "vid": last(), "removed": removed, "sums": sums}
+            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
+            state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
-            final = self._folder / _named(last(), removed)
+            final = self._folder / _named(vid, removed)
             draft.rename(final)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -219,12 +226,13 @@ class VectorIndex:
                 return
             try:
                 base, state = _load(folder, self._dim, self._identity)
-                newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
-                if state["vid"] > newest[0] or state["removed"] > newest[1]:
-                    raise ValueError(f"{folder.name} is of a later state of the store")
+                if not self._source.knows(self._folder.name, state["checkpoint"]):
+                    raise snapshots.ForeignError(folder.name)
             except StoreError:
                 raise
-            except Exception:
+            except Exception as error:
+                if isinstance(error, snapshots.ForeignError):
+                    self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._tail, self._room = base, joined([], self._dim), Room(self._dim)

@@ -43,6 +43,12 @@ class Projections(Scopes):
         self.receipts = Receipts(self._folder / "imports", self._uid)
         self._counting, self._embedded = threading.Lock(), 0  # how often vectors were added from here
 
+    def _forget(self) -> None:
+        super()._forget()
+        with self._lock:
+            self._words = self._trigrams = self._graph = None
+            self._meanings = {}
+
     def words(self) -> TermIndex:
         from trivet.stores.sqlite.terms import TermIndex
 
@@ -90,7 +96,6 @@ class Projections(Scopes):
         if self._looked:
             return
         self._looked = True
-        self.receipts.forget(beyond=self.state().version)
         if (self._folder / "words").exists():
             self.words()
         if (self._folder / "trigrams").exists():

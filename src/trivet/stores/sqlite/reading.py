@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trivet.analysis import Analyzer
-from trivet.errors import NotFoundError
+from trivet.errors import NotFoundError, StoreReplacedError
 from trivet.filters import Filter
 from trivet.stores.contract import Change, Model, State
 from trivet.stores.sqlite import chains, facets, feedback, history, records
@@ -22,14 +22,22 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.store import SqliteStore
 
 
+_STATE = (
+    "SELECT c.version, t.token, c.settings, c.documents, c.passages, m.mid, m.id, m.spec, m.dim, m.vectors "
+    "FROM collections c JOIN timeline t ON t.cid = c.cid AND t.version = c.version "
+    "LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?"
+)
+
+
 class Reading:
     def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
-        self._uid = uid
+        self._uid = f"{uid}/{store.database.generation}"  # what belongs to this collection of this life of the file
         self.store, self.cid, self.name, self.config = store, cid, name, dict(config)
         self.analyzer = Analyzer(self.config.get("language", "en"))
         self._database = store.database
         self._folder = store.index_folder / f"c{cid}"
         self._lock = threading.Lock()
+        self._timeline, self._last = threading.Lock(), (-1, b"")  # the newest version seen, and its token
         self._chained = (-1, False)  # at which version: is there a link that changes recall?
 
     @property
@@ -37,20 +45,39 @@ class Reading:
         return self._database.read_only
 
     def state(self) -> State:
-        with self._database.explained():
-            row = (
-                self._database.read()
-                .execute(
-                    "SELECT version, settings, documents, passages, m.mid, m.id, m.spec, m.dim, m.vectors "
-                    "FROM collections c LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?",
-                    (self.cid,),
-                )
-                .fetchone()
-            )
-        if row is None:
+        """Return the state; refuse one of another timeline than what was read of this collection before."""
+        if self._database.in_snapshot:  # of a moment ago: another thread may have seen a later one
+            return self._state()
+        self._database.check_file()
+        with self._timeline:  # one after another: a state that was read earlier must not look like one set back
+            state = self._state()
+            self._follow_timeline(state.version, state.token)
+        return state
+
+    def _state(self) -> State:
+        row = self._all(_STATE, (self.cid,))
+        if not row:
             raise NotFoundError(f"collection: {self.name!r} was dropped")
-        version, settings, documents, passages, *model = row
-        return State(version, settings, documents, passages, None if model[0] is None else Model(*model))
+        version, token, settings, documents, passages, *model = row[0]
+        return State(version, settings, documents, passages, None if model[0] is None else Model(*model), token)
+
+    def _follow_timeline(self, version: int, token: bytes) -> None:
+        """Refuse a version that does not come after the last one that was seen: a backup was copied into the file."""
+        last, seen = self._last
+        if (version, token) == (last, seen):
+            return
+        if last >= 0:
+            rows = self._all("SELECT token FROM timeline WHERE cid = ? AND version = ?", (self.cid, last))
+            if version < last or (rows and rows[0][0] != seen):
+                told = f"store: {str(self._database.path)!r}: another state was put in its place while it was open"
+                raise StoreReplacedError(f"{told} (a restored backup?); open it again")
+            if not rows:  # so far behind that nobody can tell: nothing that was kept in memory is trusted
+                self._forget()
+        self._last = (version, token)
+
+    def _forget(self) -> None:
+        """Drop what is remembered of earlier states."""
+        self._chained = (-1, False)
 
     def _settings(self, connection: sqlite3.Connection) -> str:
         row = connection.execute("SELECT settings FROM collections WHERE cid = ?", (self.cid,)).fetchone()
@@ -169,6 +196,11 @@ class Reading:
     def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._database.explained():
             return self._database.read().execute(sql, tuple(values)).fetchall()
+
+    def _newest(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The same of the newest state, also within a snapshot: an index that is brought up to date must not go back."""
+        with self._database.explained():
+            return self._database.newest().execute(sql, tuple(values)).fetchall()
 
     def problems(self) -> list[str]:
         """Do the counts every search relies on agree with the rows?"""

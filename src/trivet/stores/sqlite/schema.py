@@ -170,7 +170,57 @@ CREATE INDEX settings_history_sealed ON settings_history (at, who, settings, pre
 CREATE INDEX keys_sealed ON keys (name, hash, scope, collections, created, revoked);
 """
 
-MIGRATIONS: tuple[str, ...] = (M001_CREATE_TABLES, M002_FEEDBACK, M003_MEMORY, M004_KEYS, M005_SEALS)
+KEPT_TOKENS = (
+    65_536  # versions of a collection whose token is kept, a megabyte: how far behind one may be and still tell
+)
+
+# A restored backup issues the same row numbers and versions again for other content. So every version also gets a
+# random token, written by a trigger so that a process of an older trivet writes it too, and an index on disk is only
+# used when the truth knows its checkpoint. ``generation`` names the file itself: it is new after a restore.
+M006_TIMELINE = f"""
+CREATE TABLE generation (
+    number INTEGER PRIMARY KEY CHECK (number = 1),  -- there is one row
+    id TEXT NOT NULL
+);
+INSERT INTO generation VALUES (1, lower(hex(randomblob(16))));
+
+CREATE TABLE timeline (
+    cid INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    token BLOB NOT NULL,
+    PRIMARY KEY (cid, version)
+) WITHOUT ROWID;
+INSERT INTO timeline SELECT cid, version, randomblob(8) FROM collections;
+
+CREATE TABLE checkpoints (          -- made by an index just before it is written to disk
+    token TEXT PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    name TEXT NOT NULL,             -- of the index
+    number INTEGER NOT NULL         -- counts the checkpoints of that index: the oldest are deleted
+) WITHOUT ROWID;
+CREATE INDEX checkpoints_name ON checkpoints (cid, name, number);
+
+CREATE TRIGGER collections_begun AFTER INSERT ON collections BEGIN
+    INSERT INTO timeline VALUES (NEW.cid, NEW.version, randomblob(8));
+END;
+CREATE TRIGGER collections_changed AFTER UPDATE OF version ON collections BEGIN
+    INSERT OR REPLACE INTO timeline VALUES (NEW.cid, NEW.version, randomblob(8));
+    DELETE FROM timeline WHERE cid = NEW.cid AND version <= NEW.version - {KEPT_TOKENS};
+END;
+CREATE TRIGGER collections_ended AFTER DELETE ON collections BEGIN
+    DELETE FROM timeline WHERE cid = OLD.cid;
+    DELETE FROM checkpoints WHERE cid = OLD.cid;
+END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    M001_CREATE_TABLES,
+    M002_FEEDBACK,
+    M003_MEMORY,
+    M004_KEYS,
+    M005_SEALS,
+    M006_TIMELINE,
+)
 
 
 def statements(script: str) -> list[str]:

@@ -28,6 +28,12 @@ class Scopes(Sources):
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
 
+    def _forget(self) -> None:
+        super()._forget()
+        with self._lock:
+            self._scopes.clear()
+            self._scopes_version = -1
+
     def check_fields(self, where: Filter) -> None:
         """Refuse a field that no document has: a typo would otherwise answer with silence."""
         for field, must_be_known in fields_of(where):

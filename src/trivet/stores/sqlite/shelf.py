@@ -20,6 +20,7 @@ from trivet.errors import InputError, NotFoundError
 from trivet.stores.contract import Model, Prepared, Written
 from trivet.stores.sqlite import access, feedback, history, records
 from trivet.stores.sqlite.finding import Finding
+from trivet.stores.sqlite.sources import HEAD
 from trivet.types import Document, Feedback, Link
 
 
@@ -138,11 +139,14 @@ class Shelf(Finding):
 
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         with self._counting:
-            with self.changing() as connection:
+            with self._database.write() as connection:
+                before = _version(connection, self.cid)
                 records.add_vectors(connection, mid, vectors)
-                (version,) = connection.execute("SELECT version FROM collections WHERE cid = ?", (self.cid,)).fetchone()
+                records.touch(connection, self.cid)
+                after = _version(connection, self.cid)
             self._embedded += 1
-            self.receipts.carry(version + 1)
+            if before is not None and after is not None:
+                self.receipts.carry(before, after)
 
     @contextlib.contextmanager
     def embedding(self) -> Iterator[bool]:
@@ -163,14 +167,16 @@ class Shelf(Finding):
             return self.state().version, self._embedded
 
     def receipt(self, key: str) -> dict[str, Any] | None:
-        return self.receipts.find(key, self.state().version)
+        state = self.state()
+        return self.receipts.find(key, (state.version, state.token.hex()))
 
     def keep_receipt(self, key: str, told: Mapping[str, Any], since: tuple[int, int], writes: int) -> None:
         """Only where nothing was written since that moment but by those writes, and vectors: somebody else may have
         changed what they stored."""
-        version, embedded = self.mark()
-        if version - since[0] == writes + embedded - since[1]:
-            self.receipts.keep(key, version, told)
+        with self._counting:
+            state, embedded = self.state(), self._embedded
+        if state.version - since[0] == writes + embedded - since[1]:
+            self.receipts.keep(key, (state.version, state.token.hex()), told)
 
     # --- what is no news --------------------------------------------------------------------------------------------
 
@@ -203,3 +209,9 @@ class Shelf(Finding):
     def forget_feedback(self, query: str | None, identifier: str | None) -> int:
         with self._noting() as connection:
             return feedback.forget(connection, self.cid, query, identifier)
+
+
+def _version(connection: sqlite3.Connection, cid: int) -> tuple[int, str] | None:
+    """The version in force within a transaction, with its token; None for a collection that was dropped."""
+    row = connection.execute(HEAD, (cid,)).fetchone()
+    return None if row is None else (row[0], row[1].hex())

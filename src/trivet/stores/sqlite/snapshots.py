@@ -12,6 +12,13 @@ import zlib
 from pathlib import Path
 
 
+FOREIGN = "it was made on another timeline of the store; it was deleted and is made anew"
+
+
+class ForeignError(ValueError):
+    """A projection was made of a truth that a restored backup, or another file, has replaced."""
+
+
 def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("snapshot-*") if path.is_dir()), reverse=True)
 

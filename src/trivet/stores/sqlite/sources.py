@@ -6,22 +6,39 @@ it has seen knows what is missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+import secrets
+import sqlite3
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trivet.concepts import Triple, triples_of
-from trivet.errors import ModelReplacedError
+from trivet.errors import ModelReplacedError, StoreBusyError
 from trivet.stores.sqlite.reading import Reading
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.store import SqliteStore
+
+KEPT_CHECKPOINTS = 8  # of an index: another process may have an older one open
+CHECKPOINT_SECONDS = 0.05  # a search may be what brings the index up to date, and must not wait for a writer
+_TOKEN = "SELECT token FROM timeline WHERE cid = ? AND version = ?"
+HEAD = "SELECT c.version, t.token FROM collections c JOIN timeline t USING (cid, version) WHERE cid = ?"
+
+Checkpoint = dict[str, Any]  # JSON: its own id, the version of the truth, and that version's token
 
 
 class Sources(Reading):
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(store, cid, uid, name, config)
+        self._own_checkpoints: set[str] = set()
+
     # The unary plus keeps SQLite from taking the collection's index, which would read all of it: what is new stands at
     # the end of the table, by its row number.
 
     def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
-        spans = self._all(
+        spans = self._newest(
             "SELECT pid, did, start, stop FROM passages WHERE +cid = ? AND pid > ? ORDER BY pid LIMIT ?",
             (self.cid, pid, limit),
         )
@@ -43,39 +60,62 @@ class Sources(Reading):
         for start in range(0, len(dids), 500):
             chunk = dids[start : start + 500]
             marks = ", ".join("?" * len(chunk))
-            for did, title, text in self._all(f"SELECT did, title, text FROM documents WHERE did IN ({marks})", chunk):
+            for did, title, text in self._newest(
+                f"SELECT did, title, text FROM documents WHERE did IN ({marks})", chunk
+            ):
                 texts[did] = (title, text)
         return [(pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts]
 
     def count_after(self, pid: int) -> int:
-        return int(self._all("SELECT count(*) FROM passages WHERE +cid = ? AND pid > ?", (self.cid, pid))[0][0])
+        return int(self._newest("SELECT count(*) FROM passages WHERE +cid = ? AND pid > ?", (self.cid, pid))[0][0])
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return [
             (seq, pid)
-            for seq, pid in self._all(
+            for seq, pid in self._newest(
                 "SELECT seq, pid FROM removed WHERE +cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
             )
         ]
 
-    def newest(self) -> tuple[int, int]:
-        return self._counters("passage", "removed")
+    def newest(self) -> int:
+        """The last passage there ever was."""
+        return int(self._newest("SELECT value FROM counters WHERE name = 'passage'", ())[0][0])
 
-    def _counters(self, one: str, other: str) -> tuple[int, int]:
-        found = dict(self._all("SELECT name, value FROM counters", ()))
-        return found[one], found[other]
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Return what an index that is about to be written to disk says of the state it was made from.
 
-    def newest_vector(self) -> tuple[int, int]:
-        return self._counters("vector", "removed")
+        The truth remembers it, unless a writer is busy: then the version's token has to do, which is kept for a while.
+        """
+        with self._timeline:
+            version, token = self._newest(HEAD, (self.cid,))[0]
+            self._follow_timeline(version, token)
+        made = secrets.token_hex(16)
+        if self.read_only:  # its indexes lie in a folder that only this process has
+            self._own_checkpoints.add(made)
+        else:
+            with contextlib.suppress(StoreBusyError), self._database.write(seconds=CHECKPOINT_SECONDS) as connection:
+                _remember(connection, self.cid, name, made)
+        return {"id": made, "version": version, "token": token.hex()}
+
+    def knows(self, name: str, checkpoint: Checkpoint) -> bool:
+        """Tell whether an index with this checkpoint was made on the timeline of the truth."""
+        made = str(checkpoint["id"])
+        if made in self._own_checkpoints:
+            return True
+        sql = "SELECT 1 FROM checkpoints WHERE token = ? AND cid = ? AND name = ?"
+        if self._newest(sql, (made, self.cid, name)):
+            return True
+        rows = self._newest(_TOKEN, (self.cid, int(checkpoint["version"])))
+        return bool(rows) and rows[0][0].hex() == checkpoint["token"]
 
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
-        rows = self._all(
+        rows = self._newest(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
             "WHERE v.vid > ? AND +v.mid = ? ORDER BY v.vid LIMIT ?",
             (vid, mid, limit),
         )
         # Asked after the vectors were read: a model that is still there had all of them then.
-        if not self._all("SELECT 1 FROM models WHERE mid = ?", (mid,)):
+        if not self._newest("SELECT 1 FROM models WHERE mid = ?", (mid,)):
             raise ModelReplacedError(f"collection: {self.name!r} was re-embedded with another model meanwhile")
         if not rows:
             return vid, [], [], b""
@@ -85,7 +125,7 @@ class Sources(Reading):
         """The triples of those documents that have some."""
         wanted = "SELECT value FROM json_each(?)"
         sql = f"SELECT did, meta FROM documents WHERE did IN ({wanted}) AND instr(meta, '\"triples\"')"
-        rows = self._all(sql, (json.dumps(list(dids)),))
+        rows = self._newest(sql, (json.dumps(list(dids)),))
         return {did: triples_of(json.loads(meta)) for did, meta in rows}
 
     # --- embedding --------------------------------------------------------------------------------------------------
@@ -93,7 +133,7 @@ class Sources(Reading):
     def unembedded(self, mid: int) -> int:
         """Passages without a vector of this model."""
         sql = "SELECT c.passages - m.vectors FROM collections c JOIN models m ON m.cid = c.cid WHERE m.mid = ?"
-        rows = self._all(sql, (mid,))
+        rows = self._newest(sql, (mid,))
         return int(rows[0][0]) if rows else 0
 
     def next_pending(self, mid: int, after: int, limit: int) -> list[tuple[int, int, str, str]]:
@@ -102,12 +142,12 @@ class Sources(Reading):
             "SELECT pid, did, start, stop FROM passages p WHERE +p.cid = ? AND pid > ? AND NOT EXISTS "
             f"{_HAS_VECTOR} ORDER BY pid LIMIT ?"
         )
-        return self._texts(self._all(sql, (self.cid, after, mid, limit)))
+        return self._texts(self._newest(sql, (self.cid, after, mid, limit)))
 
     def known_vectors(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]:
         """(pid, vector) for passages whose text another passage has an embedding of: nothing is embedded twice."""
         among = "" if pids is None else "AND p.pid IN (SELECT value FROM json_each(?)) "
-        rows = self._all(
+        rows = self._newest(
             "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ? "
             "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
             f"FROM passages p WHERE p.cid = ? {among}"
@@ -127,7 +167,7 @@ class Sources(Reading):
     def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
         """(pid, did) of the passages of these, so many at most."""
         sql = "SELECT pid, did FROM passages WHERE did IN (SELECT value FROM json_each(?)) LIMIT ?"
-        return [(pid, did) for pid, did in self._all(sql, (json.dumps(list(dids)), most))]
+        return [(pid, did) for pid, did in self._newest(sql, (json.dumps(list(dids)), most))]
 
     def vectors_of(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
         """did → hash of a passage's text → its vector."""
@@ -156,6 +196,14 @@ class Sources(Reading):
         return found
 
 
+def _remember(connection: sqlite3.Connection, cid: int, name: str, made: str) -> None:
+    sql = "SELECT coalesce(max(number), 0) + 1 FROM checkpoints WHERE cid = ? AND name = ?"
+    (number,) = connection.execute(sql, (cid, name)).fetchone()
+    connection.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (made, cid, name, number))
+    sql = "DELETE FROM checkpoints WHERE cid = ? AND name = ? AND number <= ?"
+    connection.execute(sql, (cid, name, number - KEPT_CHECKPOINTS))
+
+
 _HAS_VECTOR = "(SELECT 1 FROM vectors v WHERE v.mid = ? AND v.pid = p.pid)"
 
 
@@ -172,5 +220,8 @@ class Vectors:
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return self.sources.removed_after(seq)
 
-    def newest(self) -> tuple[int, int]:
-        return self.sources.newest_vector()
+    def checkpoint(self, name: str) -> Checkpoint:
+        return self.sources.checkpoint(name)
+
+    def knows(self, name: str, checkpoint: Checkpoint) -> bool:
+        return self.sources.knows(name, checkpoint)

@@ -26,6 +26,7 @@ import tantivy
 from filelock import FileLock, Timeout
 
 from trivet.errors import TrivetError
+from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward
 from trivet.stores.sqlite.tail import Tail
 
@@ -45,7 +46,7 @@ _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at le
 _MARK = "checkpoint"
 _FOOTER_MAGIC = 1337
 _CHECKSUMMED = (".term", ".idx", ".pos", ".fast", ".fieldnorm", ".store", ".del")
-_SCHEMA_VERSION = 3
+_SCHEMA_VERSION = 4
 
 Progress = Callable[[int, int], None]
 Halves = tuple[list[str], list[str]]  # words in place, and the tail behind them
@@ -66,8 +67,11 @@ class Source(Protocol):
     def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
         """(pid, did) of the passages of these documents, so many at most."""
 
-    def newest(self) -> tuple[int, int]:
-        """The last passage and the last removal there ever was: an index that knows later ones is another's."""
+    def checkpoint(self, name: str) -> dict[str, Any]:
+        """What an index says of the state it was made from; asked for after that was read."""
+
+    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
+        """Was an index with this checkpoint made of this truth, and not of one that a backup has replaced?"""
 
 
 class Words:
@@ -93,7 +97,11 @@ class Words:
         self._tail = Tail()
         self._forward: Forward | None = None
         self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
-        self._open()
+        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
+        try:
+            self._open()
+        except snapshots.ForeignError:
+            self._delete_foreign()
 
     # --- catching up --------------------------------------------------------------------------------------------------
 
@@ -161,7 +169,7 @@ class Words:
                 raise
             raise NoRoomError(str(error)) from error
         try:
-            if anew or not self._open():  # another process may have done the work
+            if anew or not self._usable():  # another process may have done the work
                 self._discard()
             try:
                 self._write_missing(progress, more)
@@ -170,7 +178,7 @@ class Words:
                 # half-written or damaged: what is on disk is worth nothing, the truth is worth everything
                 self._discard()
                 self._write_anew(progress)
-            self._open()
+            self._usable()
         finally:
             lock.release()
 
@@ -222,6 +230,7 @@ class Words:
             draft.save(self._folder)
             Forward(self._folder).merge()
         state = {"identity": self._identity, "pid": pid, "tokens": tokens}
+        state["checkpoint"] = self._source.checkpoint(self._folder.name)
         state["removed"] = removed[-1][0] if removed else self._disk_removed
         writer.delete_documents_by_term("mark", _MARK)
         mark = tantivy.Document()
@@ -242,6 +251,20 @@ class Words:
         ]
         return sum(self._searcher.fast_field_values("length", found))
 
+    def _delete_foreign(self) -> None:
+        """Delete an index of another timeline at once: nobody may take it for this one's later."""
+        self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
+        with contextlib.suppress(Timeout, OSError), FileLock(f"{self._folder}.lock", timeout=0):
+            if not self._usable():  # another process may have made it anew
+                self._discard()
+
+    def _usable(self) -> bool:
+        """Open the newest commit, if there is one of this timeline that can be read."""
+        try:
+            return self._open()
+        except snapshots.ForeignError:
+            return False
+
     def _open(self) -> bool:
         """Open the newest commit. False: none can be read (only ``_advance``, under the lock, may delete it)."""
         self._index = self._searcher = self._forward = None
@@ -255,14 +278,15 @@ class Words:
             found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
             state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
             pid, removed, tokens = int(state["pid"]), int(state["removed"]), int(state["tokens"])
-            identity = state["identity"]
+            identity, checkpoint = state["identity"], state["checkpoint"]
         except BaseException as error:
             if not _is_damage(error):
                 raise
             return False
-        newest = self._source.newest()
-        if identity != self._identity or pid > newest[0] or removed > newest[1]:
-            return False  # made by another analyser, for another store, or for a later state of this one
+        if not self._source.knows(self._folder.name, checkpoint):
+            raise snapshots.ForeignError(self._folder.name)
+        if identity != self._identity:
+            return False  # made by another analyser
         forward = Forward(self._folder) if self._halves is not None else None
         if forward is not None and forward.damaged:
             return False
