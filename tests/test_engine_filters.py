@@ -86,11 +86,18 @@ def built(first: list[dict[str, Any]], later: list[dict[str, Any]], gone: set[in
 
 
 def asked(memory: Engine, query: str, leg: str, k: int, **how: Any) -> Results:
-    # no graph: where a walk begins depends on what may be seen, so it is held to what is allowed when all are asked
+    # no graph: where a walk begins depends on what may be seen, so it is held to what is allowed when all are asked;
+    # and no understanding: a word that nothing visible has is taken for a misspelt one
     weights = {**{other: float(other == leg) for other in LEGS}, "graph": 0.0}
     depths = dict.fromkeys(LEGS, "1k")
     results = memory.search(
-        query, k=k, weights=weights, depths=depths, fusion="rrf", rerankers=[], **{"match": "any", **how}
+        query,
+        k=k,
+        weights=weights,
+        depths=depths,
+        fusion="rrf",
+        rerankers=[],
+        **{"match": "any", "understanding": "plain", **how},
     )
     assert results.degraded == ()
     return results

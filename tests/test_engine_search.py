@@ -582,13 +582,20 @@ class TestExplain:
 
     def test_left_out_by_the_filter_or_the_exclusion(self, opposed: Engine) -> None:
         opposed.add({"id": "d5", "text": "apple", "kind": "fact"})
-        for how in ({"where": {"kind": "fact"}}, {"exclude": ["d1"]}, {"exclude": "d1"}):
+        for how in ({"exclude": ["d1"]}, {"exclude": "d1"}):
             told = opposed.explain(QUERY, "d1", **how)
             assert told.rank is None
             assert told.reason == "left out by the filter or the exclusion"
             notes = {verdict.leg: verdict.note for verdict in told.verdicts}
             left_out = dict.fromkeys(("lexical", "dense"), "left out by the filter or the exclusion")
             assert notes == {**left_out, "graph": "nothing leads to it"}
+
+    def test_what_the_filter_hides_is_not_told_from_what_does_not_exist(self, opposed: Engine) -> None:
+        opposed.add({"id": "d5", "text": "apple", "kind": "fact"})
+        hidden, missing = (opposed.explain(QUERY, id, where={"kind": "fact"}) for id in ("d1", "d9"))
+        assert (hidden.rank, hidden.hit, hidden.verdicts) == (None, None, ())
+        assert hidden.reason.replace("d1", "d9") == missing.reason
+        assert missing.verdicts == ()
 
     def test_no_match_at_all(self, opposed: Engine) -> None:
         opposed.add("pebbles", id="p")

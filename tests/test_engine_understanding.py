@@ -62,7 +62,12 @@ class TestFields:
 
     def test_it_is_added_to_the_callers_own(self, memory: Engine) -> None:
         assert ids(memory.search("birds kind:note", where={"author": "ana"}, **WORDS)) == ["owls"]
-        assert ids(memory.search("birds kind:list", where={"author": "ana"}, **WORDS)) == []
+
+    def test_what_no_document_within_the_callers_filter_has_is_text(self, memory: Engine) -> None:
+        """As for a collection that holds nothing else: whether others have it is not told."""
+        found = memory.search("birds kind:list", where={"author": "ana"}, **WORDS)
+        unknown = memory.search("birds kind:nonsense", where={"author": "ana"}, **WORDS)
+        assert ids(found) == ids(unknown) == ["owls"]
 
     @pytest.mark.parametrize("text", ["birds kind:recipe", "birds colour:red", "birds created:soon", 'birds kind:"'])
     def test_what_no_document_has_is_text(self, memory: Engine, text: str) -> None:

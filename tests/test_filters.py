@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -314,13 +315,22 @@ odd_scalars = st.one_of(odd_texts, odd_numbers)
 names = st.sampled_from(["a", "b", "a.x", "b.x", "kind", "meta.kind", "title", "importance", "id"])
 
 
+def readable(where: Filter) -> bool:
+    """A value that a built-in field cannot have is refused, and has a test of its own."""
+    try:
+        parse_filter(where)
+    except InputError:
+        return False
+    return True
+
+
 leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Eq, names, odd_scalars),
     st.builds(In, names, st.lists(odd_scalars, max_size=4).map(tuple)),
     st.builds(Exists, names),
     st.builds(lambda name, low, high: Range(name, gt=low, lte=high), names, odd_numbers, odd_numbers),
     st.builds(lambda name, low: Range(name, gte=low), names, odd_texts),
-)
+).filter(readable)
 wheres: st.SearchStrategy[Filter] = st.recursive(
     leaves,
     lambda inner: st.one_of(
@@ -383,3 +393,28 @@ def test_values_that_look_like_sql(words: Engine) -> None:
     words.add({"id": "a", "text": "x", "meta": {evil: evil, "k": [evil, '"', "\\"]}})
     for where in ({evil: evil}, {"k": [evil, "q"]}, {"k": '"'}, {"k": ["\\", "?"]}):
         assert [d.id for d in words.documents(where)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ({"created": {"nin": ["not a date"]}}, "'not a date' is not a time"),
+        ({"created": {"in": ["2026-01-01", "soon"]}}, "'soon' is not a time"),
+        ({"$not": {"created": ["soon"]}}, "'soon' is not a time"),
+        (Not(In("valid_to", ("never",))), "'never' is not a time"),
+        ("created!=soon", "'soon' is not a time"),
+        ({"importance": {"nin": ["high"]}}, "'importance' cannot be compared with 'high'; give a number"),
+        ({"importance": {"ne": "high"}}, "'importance' cannot be compared with 'high'; give a number"),
+        ({"kind": {"ne": 3}}, "'kind' cannot be compared with 3; give text"),
+        ({"id": {"nin": [1]}}, "'id' cannot be compared with 1; give text"),
+    ],
+)
+def test_a_value_that_the_field_cannot_have_is_an_error_and_not_everything(where: Any, told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        parse_filter(where)
+
+
+def test_on_a_command_line_a_value_is_read_as_the_field_wants_it() -> None:
+    assert parse_filter("kind!=3") == Not(Eq("kind", "3"))
+    assert parse_filter("importance=1") == Eq("importance", 1)
+    assert parse_filter("created!=2020") == Not(Eq("created", 2020.0))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trivet import intake, transfer
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotFoundError, StoreError, TakenError
-from trivet.filters import TIME_FIELDS, Filter, parse_filter
+from trivet.errors import InputError, NotAllowedError, NotFoundError, StoreError, TakenError
+from trivet.filters import TIME_FIELDS, Filter, In, both, parse_filter
 from trivet.loading import Load, passages, redacted
 from trivet.memory import likeness, remembering
 from trivet.models import Models
@@ -27,6 +27,7 @@ from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store
 from trivet.stores.contract import Copying, Prepared, Shelf, Store
+from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
     Added,
@@ -59,11 +60,32 @@ MOST_STANDING, COPIES_AMONG = 1_000, 50_000  # pairs told; documents whose texts
 class Engine:
     """One collection of a store. Safe to use from many threads; use as a context manager or call ``close``."""
 
-    def __init__(self, store: Store, shelf: Shelf, embedder: Embedder | str | None, shared: _Shared) -> None:
-        self._store, self._shelf, self._shared = store, shelf, shared
-        self._models = Models(shelf, embedder)
-        self._search = Search(shelf, self._models, shared.legs, shared.tools)
-        shared.models.append(self._models)
+    def __init__(self, store: Store, shelf: Shelf, models: Models, shared: _Shared) -> None:
+        self._store, self._shelf, self._models, self._shared = store, shelf, models, shared
+        self._search = Search(shelf, models, shared.legs, shared.tools)
+
+    def within(self, where: Any) -> Engine:
+        """Return the same collection bound to a filter: for one tenant, or one user.
+
+        The filter is added to everything that is read. What is written must satisfy it: a field that it fixes
+        (``tenant=alice``) is set where it is absent and refused where it differs. Nothing outside can be seen, counted,
+        changed or deleted; what concerns the whole collection (settings, backup, verify …) is refused.
+        """
+        bound = both(self._bound, parse_filter(where))
+        if bound is None:
+            raise InputError("where: the filter is empty; name the fields this caller is bound to")
+        whole = self._shelf.whole if isinstance(self._shelf, Scoped) else self._shelf
+        return Engine(self._store, cast(Shelf, Scoped(whole, bound)), self._models, self._shared)
+
+    @property
+    def _bound(self) -> Filter | None:
+        """The filter that this engine is bound to."""
+        return self._shelf.within if isinstance(self._shelf, Scoped) else None
+
+    def _check_whole(self, action: str) -> None:
+        """Refuse what concerns documents that a bound caller may not see."""
+        if self._bound is not None:
+            raise NotAllowedError(f"{action}: this caller is bound to some of the documents; ask without that filter")
 
     @property
     def name(self) -> str:
@@ -104,7 +126,7 @@ class Engine:
 
     def loading(self) -> Load:
         """For a load in many pieces: ``load.add`` each of them, ``load.finish`` at the end; a context manager."""
-        return Load(self._shelf, self._models, lambda: bool(self.settings.weights["graph"]))
+        return Load(self._shelf, self._models, lambda: bool(self.settings.weights["graph"]), self._bound)
 
     def remember(
         self,
@@ -112,7 +134,7 @@ class Engine:
         *,
         id: str | None = None,
         title: str = "",
-        kind: str = "note",
+        kind: str | None = None,
         meta: Mapping[str, Any] | None = None,
         importance: float | None = None,
         created: datetime | str | float | None = None,
@@ -127,13 +149,13 @@ class Engine:
 
         The same is: the same title and text up to case, width and white space, of the same kind, with the same
         metadata and validity, and not superseded. What says nearly the same is reported and never merged; ``where``
-        says among which documents it is looked for. An ``id`` that exists is replaced, as by ``add``, or refused where
-        it has to be ``only_new``.
+        says among which documents it is looked for (without it: those of the same tenant, user and project). An ``id``
+        that exists is replaced, as by ``add``, or refused where it has to be ``only_new``.
         """
         fields = {"text": text, "id": id, "title": title, "kind": kind, "meta": meta, "importance": importance}
         times = {"created": created, "valid_from": valid_from, "valid_to": valid_to}
         linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
-        ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {})
+        ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {}, self._bound)
         taken: Counter[str] = Counter()
         document = redacted(document, taken) if redact else document
         if where is not None:
@@ -198,10 +220,13 @@ class Engine:
             self._models.embed_with(workers, progress)
         self._models.wait(progress, timeout)
 
-    def get(self, id: str) -> Document | None:
-        """The document, or None."""
-        found = self._shelf.dids([intake.check_id(id, "id")])
-        return self._shelf.fetch(list(found.values())).get(found[id]) if found else None
+    def get(self, id: str, where: Any = None) -> Document | None:
+        """The document, or None where there is none that the filter allows."""
+        parsed = self._parse(where)
+        with self._shelf.snapshot():
+            found = self._shelf.dids([intake.check_id(id, "id")])
+            document = self._shelf.fetch(list(found.values())).get(found[id]) if found else None
+        return document if document is None or allowed(document, parsed) else None
 
     def documents(self, where: Any = None) -> Iterator[Document]:
         """Every document the filter allows, in the order they were first added."""
@@ -226,14 +251,16 @@ class Engine:
         found, periods = self._shelf.timeline(self._parse(where), column, chosen)
         return Timeline(column, found, tuple(periods))
 
-    def standing(self, ids: Iterable[str] | None = None) -> Standing:
-        """Which of these documents (or of all) are superseded, and by what; and which say the same as another."""
+    def standing(self, ids: Iterable[str] | None = None, where: Any = None) -> Standing:
+        """Which of these documents (or of all) are superseded, and by what; and which say the same as another; among
+        what the filter allows."""
         wanted = None if ids is None else [intake.check_id(id, "id") for id in ids]
-        texts = self._shelf.texts(COPIES_AMONG)
+        parsed = self._parse(where)
+        texts = self._shelf.texts(COPIES_AMONG, parsed)
         copies = likeness.copies(texts)
         if wanted is not None:
             copies = [group for group in copies if not set(wanted).isdisjoint(group)]
-        pairs = self._shelf.superseded(wanted, MOST_STANDING)
+        pairs = self._shelf.superseded(wanted, MOST_STANDING, parsed)
         return Standing(tuple(pairs), tuple(copies[:MOST_STANDING]), len(texts))
 
     def delete(self, ids: str | Iterable[str] | None = None, *, where: Any = None) -> int:
@@ -244,17 +271,14 @@ class Engine:
             parsed = self._parse(where)
             if parsed is None:
                 raise InputError("where: the filter is empty and would delete everything; use drop() for that")
-            return self._shelf.remove(self._shelf.matching(parsed))
+            return len(self._shelf.remove(parsed))
         wanted = [ids] if isinstance(ids, str) else list(ids or ())
-        return self._shelf.remove(list(self._shelf.dids([intake.check_id(id, "id") for id in wanted]).values()))
+        named = tuple(intake.check_id(id, "id") for id in wanted)
+        return len(self._shelf.remove(In("id", named))) if named else 0
 
     def link(self, source: str, target: str, type: str = "see-also", weight: float = 1.0) -> Link:
         """Connect two documents that exist."""
         link = intake.check_link(Link(source, target, type, weight))
-        known = self._shelf.dids([source, target])
-        for side, id in (("source", source), ("target", target)):
-            if id not in known:
-                raise NotFoundError(f"link {side}: there is no document {id!r} in collection {self.name!r}")
         self._shelf.link([link])
         return link
 
@@ -262,9 +286,9 @@ class Engine:
         """Remove the links between two documents, of one type or of all; returns how many there were."""
         return self._shelf.unlink(intake.check_id(source, "source"), intake.check_id(target, "target"), type)
 
-    def links(self, id: str | None = None) -> list[Link]:
-        """The links from or to a document, or all of them."""
-        return self._shelf.links_of(None if id is None else intake.check_id(id, "id"))
+    def links(self, id: str | None = None, where: Any = None) -> list[Link]:
+        """The links from or to a document, or all of them; between documents that the filter allows."""
+        return self._shelf.links_of(None if id is None else intake.check_id(id, "id"), self._parse(where))
 
     # --- feedback -----------------------------------------------------------------------------------------------------
 
@@ -278,9 +302,10 @@ class Engine:
         self._shelf.judge(given)
         return given
 
-    def feedbacks(self) -> list[Feedback]:
-        """Everything that was said, in order of time; of documents that are gone, too, for they may come back."""
-        return self._shelf.feedbacks()
+    def feedbacks(self, where: Any = None) -> list[Feedback]:
+        """Everything that was said, in order of time; of documents that are gone, too, for they may come back. With a
+        filter, only of what it allows."""
+        return self._shelf.feedbacks(self._parse(where))
 
     def forget_feedback(self, query: str | None = None, id: str | None = None) -> int:
         """Take back what was said of a question, of a document, or of one for the other; without either, all of it.
@@ -362,6 +387,7 @@ class Engine:
 
         ``by`` says who: it stands in the history.
         """
+        self._check_whole("settings")
         start = named(profile) if isinstance(profile, str) else profile
 
         def change(current: str) -> str:
@@ -382,6 +408,7 @@ class Engine:
         before the first). This is a change too, and can be reverted."""
         if to is not None and (isinstance(to, bool) or not isinstance(to, int) or not 0 <= to < 2**63):
             raise InputError(f"to: {to!r} is not the number of a change; settings_history() shows them")
+        self._check_whole("settings")
 
         def change(_: str) -> str:  # within the transaction: what is read here is what is in force
             latest = self._shelf.settings_history(1)
@@ -398,16 +425,16 @@ class Engine:
         return Profile.from_json(self._shelf.change_settings(change, intake.check_by(by)))
 
     def stats(self) -> Stats:
-        state = self._shelf.state()
-        bytes_store, bytes_index = self._store.sizes()
+        state, counts = self._shelf.state(), self._shelf.counts()
+        bytes_store, bytes_index = self._store.sizes() if self._bound is None else (0, 0)
         return Stats(
             path=self.path,
             collection=self.name,
-            documents=state.documents,
-            passages=state.passages,
-            embedded=state.model.vectors if state.model else 0,
-            pending=state.pending,
-            links=self._shelf.count("links"),
+            documents=counts.documents,
+            passages=counts.passages,
+            embedded=counts.embedded,
+            pending=counts.passages - counts.embedded if state.model else 0,
+            links=counts.links,
             model=state.model.id if state.model else None,
             language=self._shelf.analyzer.language,
             bytes_store=bytes_store,
@@ -420,10 +447,12 @@ class Engine:
 
     def reembed(self, embedder: str | Embedder, progress: Progress | None = None) -> int:
         """Embed everything with another model; the old one answers until the last passage is done."""
+        self._check_whole("reembed")
         return self._models.reembed(embedder, progress)
 
     def verify(self) -> Report:
         """Is the truth sound, and do the projections agree with it?"""
+        self._check_whole("verify")
         truth = self._store.problems()
         try:
             problems, checked = self._shelf.verify()
@@ -435,11 +464,13 @@ class Engine:
 
     def prepare(self, profile: str | Profile | None = None, progress: Progress | None = None) -> None:
         """Make every index that a profile (else the settings) asks for, now rather than in the background."""
+        self._check_whole("prepare")
         chosen = self.settings if profile is None else named(profile) if isinstance(profile, str) else profile
         self._shelf.tidy(progress, graph=bool(chosen.weights["graph"]))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Throw the projections away and build them again from the truth."""
+        self._check_whole("rebuild")
         self._shelf.discard_projections()
         self.prepare(progress=progress)
 
@@ -449,6 +480,7 @@ class Engine:
         It is the store as it was when the call began. To restore it, put it where the store was and delete what lies
         beside (``-wal``, ``-shm``); the indexes are made anew.
         """
+        self._check_whole("backup")
         if not isinstance(self._store, Copying):
             raise InputError(
                 "backup: this store is on a server; use the server's own backup, or `trivet copy` to a file"
@@ -478,13 +510,17 @@ class Engine:
         passage_size: int | None = None,
     ) -> Engine:
         """Another collection of the same file, with its own settings and model; made if it is new."""
+        self._check_whole("collection")
         return _engine(self._store, name, embedder, language, passage_size, self._shared)
 
     def collections(self) -> list[str]:
+        """The names of the store's collections."""
+        self._check_whole("collections")
         return self._store.names()
 
     def drop(self) -> None:
         """Delete this collection with everything in it."""
+        self._check_whole("drop")
         self._models.close()
         self._store.drop(self.name)
 
@@ -546,7 +582,9 @@ def _engine(
         intake.check_passage_size(passage_size)
     config = {"language": language, "passage_size": passage_size, "words_only": True if embedder == "none" else None}
     shelf = store.shelf(name, config, PROFILES["default"].to_json())
-    return Engine(store, shelf, embedder, shared)
+    models = Models(shelf, embedder)
+    shared.models.append(models)
+    return Engine(store, shelf, models, shared)
 
 
 def open(

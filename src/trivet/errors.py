@@ -17,6 +17,10 @@ class InputError(TrivetError, ValueError):
     """The call was wrong: a bad value, an unknown field or an unknown name."""
 
 
+class NotAllowedError(InputError):
+    """The caller is bound to some of the documents and asked for what concerns others."""
+
+
 class TakenError(InputError):
     """The id is another document's, and was to be new."""
 
@@ -76,6 +80,7 @@ class MissingExtraError(TrivetError, ImportError):
 EXIT_CODES: dict[type[TrivetError], int] = {
     InputError: 2,
     TakenError: 2,
+    NotAllowedError: 2,
     ModelMismatchError: 2,
     MissingExtraError: 2,
     NotFoundError: 1,

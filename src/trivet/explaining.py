@@ -25,7 +25,7 @@ class Explainer:
     def __init__(
         self,
         shelf: Shelf,
-        path: Callable[[Ranking, Key], tuple[str, ...]],
+        path: Callable[[Ranking, Key, Asked], tuple[str, ...]],
         profile: Profile,
         asked: Asked,
         answers: Answers,
@@ -46,7 +46,8 @@ class Explainer:
         ranking = next((ranking for ranking in self._answers.rankings if ranking.leg == leg.name), Ranking(leg.name))
         if did in ranking.keys:
             at = ranking.keys.index(did)
-            found, path = ranking.scores[at], " → ".join(self._path(ranking, did)) if ranking.paths else ""
+            path = " → ".join(self._path(ranking, did, self._asked)) if ranking.paths else ""
+            found = ranking.scores[at]
             return LegVerdict(leg.name, weight, at + 1, found, depth, ranking.strength(found), path)
         if failed := next((item.reason for item in self._answers.degraded if item.part == leg.name), ""):
             return LegVerdict(leg.name, weight, None, None, depth, note=f"did not answer: {failed}")

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 from trivet.errors import InputError
@@ -25,7 +26,8 @@ from trivet.types import Document
 Value = str | int | float | bool
 
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
-BUILT_IN_FIELDS = ("id", "kind", "title", "importance", *TIME_FIELDS)
+TEXT_FIELDS = ("id", "kind", "title")
+BUILT_IN_FIELDS = (*TEXT_FIELDS, "importance", *TIME_FIELDS)
 MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 _LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
@@ -172,6 +174,27 @@ def _inside(where: Range, found: Value) -> bool:
     return True
 
 
+def both(one: Filter | None, other: Filter | None) -> Filter | None:
+    """Return what both filters allow; None: everything."""
+    return And((one, other)) if one is not None and other is not None else one or other
+
+
+def without_field(where: Filter, field: str) -> Filter | None:
+    """Return the conditions that must hold at the same time and do not name the field."""
+    parts = where.parts if isinstance(where, And) else (where,)
+    kept = [without_field(part, field) if isinstance(part, And) else part for part in parts]
+    return _joined(
+        tuple(part for part in kept if part is not None and all(name != field for name, _ in fields_of(part)))
+    )
+
+
+def unknown_field(field: str, known: Sequence[str]) -> str:
+    """Return the message about a field that no document has, with the nearest of those that there are."""
+    close = get_close_matches(split_field(field)[1], known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})"
+
+
 def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
     """(field, must it be known) for every field named; ``Exists`` may ask after an unknown one."""
     match where:
@@ -310,12 +333,12 @@ def _from_text(text: str) -> Filter | None:
     if symbol in _SYMBOLS:
         if split_field(field)[1] in TIME_FIELDS and split_field(field)[0] and _YEAR.fullmatch(raw):
             raise InputError(f"where: {text!r}: a year alone is not a time; write a date such as {raw}-01-01")
-        return _checked(Range(field, **{_SYMBOLS[symbol]: _readings(raw)[0]}))
+        return _checked(Range(field, **{_SYMBOLS[symbol]: _fitting(field, _readings(raw))[0]}))
     positive: Filter
     if raw == "*":
         positive = Exists(field)
     else:
-        values = [reading for item in raw.split(",") for reading in _readings(item.strip())]
+        values = [reading for item in raw.split(",") for reading in _fitting(field, _readings(item.strip()))]
         positive = In(field, tuple(values)) if len(values) > 1 else Eq(field, values[0])
     return _checked(Not(positive) if symbol == "!=" else positive)
 
@@ -340,6 +363,24 @@ def _readings(raw: str) -> list[Value]:
     return [raw]
 
 
+def _fitting(field: str, readings: list[Value]) -> list[Value]:
+    """Those readings that the field can be compared with; all of them where none can: the check tells why."""
+    built_in, name = split_field(field)
+    if not built_in:
+        return readings
+    if name in TIME_FIELDS:
+        return [reading for reading in readings if _is_time(reading)] or readings
+    return [reading for reading in readings if is_text(reading) == (name in TEXT_FIELDS)] or readings
+
+
+def _is_time(value: Value) -> bool:
+    try:
+        epoch(value)
+    except InputError:
+        return False
+    return True
+
+
 def _checked(where: Filter, depth: int = 0) -> Filter:
     """Refuse values no store can compare; bring times to epoch seconds."""
     if depth > MAX_DEPTH:
@@ -357,8 +398,7 @@ def _checked(where: Filter, depth: int = 0) -> Filter:
         case Eq(field, value):
             return Eq(_name(field), _scalar(field, value))
         case In(field, values):
-            kept = [_scalar(field, value, lenient=True) for value in values]
-            return In(_name(field), tuple(value for value in kept if value is not None))
+            return In(_name(field), tuple(_scalar(field, value) for value in values))
         case Range(field):
             bounds = {op: _scalar(field, getattr(where, op)) for op in _RANGE_OPS if getattr(where, op) is not None}
             if not bounds:
@@ -379,15 +419,14 @@ def _whole_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _scalar(field: str, value: Any, lenient: bool = False) -> Any:
+def _scalar(field: str, value: Any) -> Any:
+    """The value as it is compared; one that the field cannot have is refused: "not that" would be everything."""
     built_in, name = split_field(field)
     if built_in and name in TIME_FIELDS:
-        try:
-            return epoch(value, f"where: {field}")
-        except InputError:
-            if lenient:  # the text reading of a command-line number
-                return None
-            raise
+        return epoch(value, f"where: {field}")
+    if built_in and isinstance(value, str) != (name in TEXT_FIELDS):
+        wanted = "text" if name in TEXT_FIELDS else "a number"
+        raise InputError(f"where: {field!r} cannot be compared with {value!r}; give {wanted}")
     if isinstance(value, datetime):
         return value.isoformat()
     if not isinstance(value, str | int | float | bool):

@@ -24,7 +24,7 @@ class Asked:
     state: State
     degraded: tuple[Degraded, ...]
     scope: Scope | None = None
-    excludes: bool = False
+    exclude: tuple[str, ...] = ()
     stages: tuple[Stage, ...] = ()
 
 
@@ -40,6 +40,7 @@ class Answers:
     weights: Mapping[str, float] = field(default_factory=dict)  # this question's
     order: dict[str, int] = field(default_factory=dict)  # a higher row number was added later
     shown: dict[str, int] = field(default_factory=dict)  # document → the passage of it that its hit shows
+    rewritten: bool = False  # has a document that was ranked another text by now?
 
     def best_passages(self, keys: set[Any]) -> dict[Any, int]:
         """The passage to show: that of the leg in which the document stands highest."""

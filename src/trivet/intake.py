@@ -18,8 +18,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
-from trivet.filters import TIME_FIELDS, epoch
+from trivet.filters import TIME_FIELDS, Filter, epoch
 from trivet.stores.contract import Prepared
+from trivet.stores.scoped import filled
 from trivet.types import Document, Feedback, Link, Passage
 
 if TYPE_CHECKING:
@@ -39,13 +40,24 @@ _OWN = ("text", "title", "kind", "meta", "importance", "created", "valid_from", 
 _PATCHABLE = (*_OWN, "links", "vector", "triples")
 
 
-def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, tuple[Link, ...] | None, Any]]:
-    """(document, links, vector) for each thing given; ``given`` are the keywords of a call with one text."""
+def documents(
+    items: Any, given: Mapping[str, Any], within: Filter | None = None
+) -> Iterator[tuple[Document, tuple[Link, ...] | None, Any]]:
+    """(document, links, vector) for each thing given; ``given`` are the keywords of a call with one text.
+
+    ``within`` is the filter that the caller is bound to: fields that it fixes are set where they are absent.
+    """
+    for plain, name in _plain_documents(items, given):
+        yield _document(plain if within is None else filled(plain, within), name)
+
+
+def _plain_documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each thing given as the fields of a document, with what a message calls it."""
     if isinstance(items, str):
-        yield _document({"text": items, **given}, "document")
+        yield {"text": items, **given}, "document"
         return
     if isinstance(items, Mapping | Document):
-        yield _document({**_plain(items, "document"), **given}, "document")
+        yield {**_plain(items, "document"), **given}, "document"
         return
     if given:
         raise InputError(f"{next(iter(given))}: only with one document; give many documents their own fields")
@@ -55,7 +67,7 @@ def documents(items: Any, given: Mapping[str, Any]) -> Iterator[tuple[Document, 
         raise InputError(f"document: {type(items).__name__} is not text, a mapping, a Document or an iterable of those")
     for number, item in enumerate(items):
         name = f"document {number}"
-        yield _document({"text": item} if isinstance(item, str) else _plain(item, name), name)
+        yield {"text": item} if isinstance(item, str) else _plain(item, name), name
 
 
 def _plain(item: Any, name: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def follow(shelf: Shelf, asked: Asked, answers: Answers) -> None:
     """What is superseded gives its place to the newest that may be seen; in the whole pool, whatever the page."""
     within = asked.scope
-    if asked.excludes:  # left out by name is another matter than not allowed
-        within = shelf.scope(asked.query.where, (), asked.state.version)
+    if asked.exclude:  # left out by name is another matter than not allowed
+        within = shelf.recheck(asked.query.where, ())
 
     def allowed(key: Key) -> bool:
         return within is None or int(key) in within

@@ -21,6 +21,7 @@ from trivet.stores.contract import Following, Receiving
 from trivet.types import Added, Degraded, Document
 
 if TYPE_CHECKING:
+    from trivet.filters import Filter
     from trivet.models import Models
     from trivet.stores.contract import Follower, Prepared, Shelf
 
@@ -34,9 +35,12 @@ FOLLOW_FROM = 4_000  # passages: indexing them takes about as long as starting a
 class Load:
     """Documents on their way into one collection; use as a context manager, and ``finish`` at the end."""
 
-    def __init__(self, shelf: Shelf, models: Models, connected: Callable[[], bool]) -> None:
-        """``connected``: do searches of this collection ask its graph?"""
-        self._shelf, self._models, self._connected = shelf, models, connected
+    def __init__(
+        self, shelf: Shelf, models: Models, connected: Callable[[], bool], within: Filter | None = None
+    ) -> None:
+        """``connected``: do searches of this collection ask its graph? ``within`` is the filter the caller is bound
+        to."""
+        self._shelf, self._models, self._connected, self._within = shelf, models, connected, within
         self._untidy = self._stored = 0  # passages: since the index was last brought up to date; in all
         self._follower: Follower | None = None
         self._alone = ""  # why nobody indexes meanwhile, where somebody should
@@ -76,7 +80,7 @@ class Load:
         """As ``Engine.add``; the index may follow later, with ``finish``."""
         model = self._shelf.state().model
         taken: Counter[str] = Counter()
-        read = intake.documents(documents, fields or {})
+        read = intake.documents(documents, fields or {}, self._within)
         if redact:
             read = ((redacted(document, taken), links, vector) for document, links, vector in read)
         given = (intake.prepare(*item, self._cut, model.dim if model else None) for item in read)
@@ -104,8 +108,15 @@ class Load:
             self._models.embed_new(pids)
             raise InputError(f"{error} (the {len(ids):,} documents before it are stored)") from error
         degraded = self._models.embed_new(pids)
-        pending = self._shelf.state().pending
+        pending = self._pending()
         return Added(tuple(ids), **became, pending=pending, degraded=degraded, redacted=dict(taken))
+
+    def _pending(self) -> int:
+        """Passages that wait to be embedded, of those the caller may see."""
+        if not self._shelf.state().pending:
+            return 0
+        counts = self._shelf.counts()
+        return counts.passages - counts.embedded
 
     def finish(self) -> tuple[Degraded, ...]:
         """Bring the indexes up to date, where this load is why they are not: the next search must not pay for it."""
@@ -116,10 +127,11 @@ class Load:
                 self._shelf.tidy_vectors()
             self._alone = follower.finish()
         if self._untidy > TIDY_FROM:
-            self._shelf.tidy()
+            whole = self._models.shelf
+            whole.tidy()
             self._untidy = 0
             if self._connected():
-                self._shelf.read_connections()
+                whole.read_connections()
         told = f"the words of this load were indexed by one process, not by a second one meanwhile: {self._alone}"
         return (Degraded("load", told),) if self._alone else ()
 
@@ -130,7 +142,7 @@ class Load:
         if self._follower is None and not self._alone and self._stored >= FOLLOW_FROM:
             self._start()
         if self._follower is None and self._untidy > TIDY_EVERY:  # in portions: who searches waits for one at most
-            self._shelf.tidy_words()
+            self._models.shelf.tidy_words()
             self._untidy = TIDY_FROM + 1  # vectors and graph are still to be looked at
 
     def _start(self) -> None:

@@ -26,7 +26,7 @@ EMBED_AT_ONCE = (
 
 class Models:
     def __init__(self, shelf: Shelf, asked: Embedder | str | None) -> None:
-        self._shelf = shelf
+        self.shelf = shelf
         self.embedder, self.why_none = self._choose(asked)
         self._known = {self.embedder.id: self.embedder} if self.embedder else {}
         self.backlog = self._new_backlog()
@@ -34,21 +34,21 @@ class Models:
             self.embed_in_background()
 
     def _new_backlog(self) -> Backlog:
-        return Backlog(self._shelf)
+        return Backlog(self.shelf)
 
     def _choose(self, asked: Embedder | str | None) -> tuple[Embedder | None, str]:
         """The embedder and, where there is none, why; a model other than the collection's is refused."""
-        model = self._shelf.state().model
+        model = self.shelf.state().model
         if asked == "none":
             return None, "opened with embedder='none'"
         if model is None:
-            if asked is None and self._shelf.config.get("words_only"):
+            if asked is None and self.shelf.config.get("words_only"):
                 return None, "the collection was made with embedder='none'"
             embedder = load_embedder(asked if asked is not None else "builtin")
             if embedder is None:
                 return None, "no embedder"
-            if not self._shelf.read_only:
-                self._shelf.add_model(embedder.id, embedder.spec, embedder.dim, answers=True)
+            if not self.shelf.read_only:
+                self.shelf.add_model(embedder.id, embedder.spec, embedder.dim, answers=True)
             return embedder, ""
         try:
             embedder = load_embedder(asked if asked is not None else model.spec)
@@ -57,7 +57,7 @@ class Models:
                 raise
             return None, str(error)  # words still answer, and every search says what is missing
         if embedder is not None and embedder.id != model.id:
-            shelf = self._shelf
+            shelf = self.shelf
             where = f"--store {shelf.store.path} --collection {shelf.name}"
             raise ModelMismatchError(
                 f"embedder: collection {shelf.name!r} holds vectors of {model.id!r}, not of {embedder.id!r}; open it "
@@ -83,13 +83,13 @@ class Models:
         return self._known[model.id]
 
     def embed_in_background(self) -> None:
-        model = self._shelf.state().model
+        model = self.shelf.state().model
         embedder = self.embedder_of(model)
         if embedder is not None and model is not None and not model.spec.startswith("vectors:"):
             self.backlog.start(embedder, model)
 
     def embed_new(self, pids: Sequence[int]) -> tuple[Degraded, ...]:
-        model = self._shelf.state().model
+        model = self.shelf.state().model
         embedder = self.embedder_of(model)
         if model is None or embedder is None or model.spec.startswith("vectors:"):
             return ()
@@ -97,7 +97,7 @@ class Models:
             self.embed_in_background()
             return ()
         try:
-            embed_few(self._shelf, embedder, model, pids)
+            embed_few(self.shelf, embedder, model, pids)
         except Exception as error:  # the document is stored; its meaning follows when there is an embedder, and room
             self.embed_in_background()
             return (Degraded("dense", str(error) or type(error).__name__),)
@@ -105,16 +105,16 @@ class Models:
 
     def embed_with(self, workers: int | str, progress: Progress | None = None) -> None:
         """Work the backlog off with several processes or a Ray cluster; another that is at it already is left to it."""
-        model = self._shelf.state().model
+        model = self.shelf.state().model
         embedder = self.embedder_of(model)
         if model is None or embedder is None or model.spec.startswith("vectors:"):
             return
         self.backlog.close()  # two would embed the same
         try:
-            with self._shelf.embedding() as mine:
-                if mine and self._shelf.unembedded(model.mid):
+            with self.shelf.embedding() as mine:
+                if mine and self.shelf.unembedded(model.mid):
                     with crew(embedder, workers) as pool:
-                        embed(self._shelf, pool, model, progress)
+                        embed(self.shelf, pool, model, progress)
         except BrokenExecutor as error:
             told = "could not be loaded there; --workers needs a model that can be loaded by its name"
             raise EmbedderError(f"embedder {embedder.spec!r}: it {told}") from error
@@ -123,10 +123,10 @@ class Models:
 
     def wait(self, progress: Progress | None = None, timeout: float | None = None) -> None:
         """Block until every passage is embedded."""
-        started, total = time.monotonic(), self._shelf.state().pending
+        started, total = time.monotonic(), self.shelf.state().pending
         self.backlog.error = ""  # of the last attempt; this is a new one
         self.embed_in_background()
-        while (pending := self._shelf.state().pending) and self.backlog.running:
+        while (pending := self.shelf.state().pending) and self.backlog.running:
             if self.backlog.error:
                 raise EmbedderError(f"{pending:,} passages are not embedded: {self.backlog.error}")
             if timeout is not None and time.monotonic() - started > timeout:
@@ -136,7 +136,7 @@ class Models:
             if progress:
                 progress(max(0, total - pending), total)
             time.sleep(0.05)
-        pending = self._shelf.state().pending
+        pending = self.shelf.state().pending
         if pending and self.embedder is None:
             raise EmbedderError(f"{pending:,} passages are not embedded, and nothing embeds them: {self.why_none}")
         if progress and total and not pending:
@@ -149,14 +149,14 @@ class Models:
             raise InputError(
                 "embedder: 'none' embeds nothing; open the collection with embedder='none' to search by words alone"
             )
-        model = self._shelf.add_model(new.id, new.spec, new.dim, answers=False)
-        done = embed(self._shelf, new, model, progress)
-        while self._shelf.unembedded(model.mid):  # written meanwhile
-            done += embed(self._shelf, new, model, progress)
+        model = self.shelf.add_model(new.id, new.spec, new.dim, answers=False)
+        done = embed(self.shelf, new, model, progress)
+        while self.shelf.unembedded(model.mid):  # written meanwhile
+            done += embed(self.shelf, new, model, progress)
         self.embedder = self._known[new.id] = new  # before the change: a search looks it up by the model's id
-        self._shelf.add_model(new.id, new.spec, new.dim, answers=True)
+        self.shelf.add_model(new.id, new.spec, new.dim, answers=True)
         self.backlog.close()  # before the old vectors go: it would make them again
-        self._shelf.forget_other_models(model.mid)
+        self.shelf.forget_other_models(model.mid)
         self.backlog = self._new_backlog()
         return done
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from trivet.filters import Eq, Filter
+from trivet.filters import Eq, Filter, In, Not, both
 from trivet.types import Document, Hit, Passage
 
 SESSION = "session"  # the metadata key that the documents of a session share
@@ -21,13 +21,24 @@ class Documents(Protocol):
     def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]: ...
 
 
-def context_of(hit: Hit, count: int, cut: Callable[[str], Sequence[Any]], documents: Documents) -> tuple[Passage, ...]:
-    """Up to ``count`` passages on each side, in reading order."""
+def context_of(
+    hit: Hit,
+    count: int,
+    cut: Callable[[str], Sequence[Any]],
+    documents: Documents,
+    where: Filter | None = None,
+    exclude: Sequence[str] = (),
+) -> tuple[Passage, ...]:
+    """Up to ``count`` passages on each side, in reading order; of other documents only what the filter allows."""
     spans = cut(hit.document.text)
     if len(spans) > 1:
         return _passages(hit, count, spans)
     session = hit.document.meta.get(SESSION)
-    return _turns(hit, count, session, documents) if isinstance(session, str | int | float) else ()
+    if not isinstance(session, str | int | float):
+        return ()
+    left_out = Not(In("id", tuple(exclude))) if exclude else None
+    of_session = both(both(where, left_out), Eq(f"meta.{SESSION}", session))
+    return _turns(hit, count, of_session, documents)
 
 
 def _passages(hit: Hit, count: int, spans: Sequence[Any]) -> tuple[Passage, ...]:
@@ -36,11 +47,10 @@ def _passages(hit: Hit, count: int, spans: Sequence[Any]) -> tuple[Passage, ...]
     return tuple(Passage(span.ordinal, span.start, span.end, hit.document.text[span.start : span.end]) for span in near)
 
 
-def _turns(hit: Hit, count: int, session: str | float, documents: Documents) -> tuple[Passage, ...]:
+def _turns(hit: Hit, count: int, of_session: Filter | None, documents: Documents) -> tuple[Passage, ...]:
     here = documents.dids([hit.id]).get(hit.id)
     if here is None:  # deleted meanwhile
         return ()
-    of_session = Eq(f"meta.{SESSION}", session)
     found = documents.page(of_session, max(0, here - 1 - REACH * count), (REACH + 1) * count + 1)
     before = [document for did, document in found if did < here][-count:]
     after = [document for did, document in found if did > here][:count]

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from trivet.fusion.relevance import probability, standings
-from trivet.inquiry import Answers
+from trivet.inquiry import Answers, Asked
 from trivet.neighbours import context_of
 from trivet.passages import cut
 from trivet.profile import Profile
 from trivet.rerank import Reranked, Reranker, Tools, build
 from trivet.rerank.reranker import Places, renumbered
-from trivet.stores.contract import Shelf, passage_of
+from trivet.stores.contract import Scope, Shelf, passage_of
 from trivet.twins import quick
 from trivet.types import Adjustment, Candidate, Degraded, Document, Hit, Key, Passage, Query, Ranking
 
@@ -45,29 +45,29 @@ class Pages:
         self._shelf, self._tools = shelf, tools
         self._order_of: Callable[[int], int] = getattr(shelf, "order_of", int)  # where numbers are not one apart
 
-    def page(self, answers: Answers, offset: int, query: Query, profile: Profile) -> Page:
+    def page(self, answers: Answers, offset: int, asked: Asked, profile: Profile) -> Page:
         """The hits after ``offset``.
 
         A reranker that scores anew sees the profile's pool whatever the page, so that page 2 never reshuffles page 1.
         One that only drops is shown more until the page is full.
         """
-        pool, wanted, page = answers.pool, offset + profile.k, Page()
+        pool, wanted, page, query = answers.pool, offset + profile.k, Page(), asked.query
         if not profile.rerankers and not profile.min_relevance:
-            page.hits = renumbered(self.hits(pool[offset:wanted], answers), offset + 1)
+            page.hits = renumbered(self.hits(pool[offset:wanted], answers, asked), offset + 1)
             return page
         steps = [build(step.name, step.options) for step in profile.rerankers]
         steps = [step for step in steps if step.concerns(query)]
         drops_only = all(step.name in DROPS_ONLY for step in steps)
         size = max(profile.pool_size(profile.k), *(step.sees for step in steps), 1) + (offset if drops_only else 0)
         while True:
-            hits = self.hits(pool[:size], answers)
+            hits = self.hits(pool[:size], answers, asked)
             hits = self._reranked(hits, query, steps, answers, page)
             hits = [hit for hit in hits if hit.relevance >= profile.min_relevance]
             if not drops_only or len(hits) >= wanted or size >= len(pool):
                 break
             size *= 4
         if not drops_only and len(hits) < wanted and isinstance(profile.pool, str):
-            hits = self._prolonged(hits, pool[size:], answers, profile, query, steps, page)
+            hits = self._prolonged(hits, pool[size:], answers, profile, asked, steps, page)
         page.hits = renumbered(hits[offset:wanted], offset + 1)
         return page
 
@@ -77,17 +77,17 @@ class Pages:
         rest: Sequence[Candidate],
         answers: Answers,
         profile: Profile,
-        query: Query,
+        asked: Asked,
         steps: Sequence[Reranker],
         page: Page,
     ) -> list[Hit]:
         """Behind what the rerankers saw, the fused order goes on: a pool that grows with the page is no last page."""
-        more = self.hits(rest, answers)
+        more = self.hits(rest, answers, asked)
         if hits and more and more[0].score > hits[-1].score:
             last, down = hits[-1].score, more[0].score - hits[-1].score
             more = [_moved(hit, min(last, hit.score - down)) for hit in more]  # rounding may lift one above the last
         drops = [step for step in steps if step.name in DROPS_ONLY]
-        both = self._reranked([*hits, *more], query, drops, answers, page)
+        both = self._reranked([*hits, *more], asked.query, drops, answers, page)
         return [hit for hit in both if hit.relevance >= profile.min_relevance]
 
     def _reranked(
@@ -107,15 +107,17 @@ class Pages:
         places = partial(_places, self._shelf, answers.shown) if hasattr(self._shelf, "places") else None
         return replace(self._tools, terms=self._shelf.analyzer.terms, order=answers.order, places=places)
 
-    def hits(self, candidates: Sequence[Candidate], answers: Answers) -> list[Hit]:
-        """The one text fetch, for the survivors."""
+    def hits(self, candidates: Sequence[Candidate], answers: Answers, asked: Asked) -> list[Hit]:
+        """The one text fetch, for the survivors; in the snapshot that the filter was held to."""
         documents = self._shelf.fetch([int(candidate.key) for candidate in candidates])
         pids = answers.best_passages({candidate.key for candidate in candidates})
         spans = self._shelf.fetch_spans(list(pids.values()))
-        unseen = [int(candidate.key) for candidate in candidates if candidate.key not in pids]
-        begins = self._shelf.first_passages(unseen) if unseen else {}  # a successor that no leg found itself
+        # a successor that no leg found itself; and what was rewritten since it was ranked
+        unseen = [int(item.key) for item in candidates if pids.get(item.key) not in spans]
+        answers.rewritten = answers.rewritten or any(int(key) in documents for key in pids if pids[key] not in spans)
+        begins = self._shelf.first_passages(unseen) if unseen else {}
         resolved = answers.resolved(list(documents))
-        paths = self._paths(answers.rankings, documents)
+        paths = self._paths(answers.rankings, documents, asked.scope)
         standing = standings(answers.rankings, answers.weights)
         hits: list[Hit] = []
         for candidate in candidates:
@@ -125,8 +127,8 @@ class Pages:
                 continue
             answers.order[document.id] = self._order_of(int(key))
             pid = pids.get(key)
-            span = begins.get(int(key)) if pid is None else spans.get(pid)
-            if pid is not None and span is not None:
+            span = begins.get(int(key)) if pid not in spans else spans[pid]
+            if pid is not None and pid in spans:
                 answers.shown[document.id] = pid
             hits.append(
                 _hit(
@@ -147,16 +149,21 @@ class Pages:
             )
         return hits
 
-    def around(self, hit: Hit, count: int) -> tuple[Passage, ...]:
-        """What stands before and after the hit."""
+    def around(self, hit: Hit, count: int, asked: Asked) -> tuple[Passage, ...]:
+        """What stands before and after the hit, as far as the caller may see it."""
         size = self._shelf.config.get("passage_size")
-        return context_of(hit, count, cut if size is None else lambda text: cut(text, size=size), self._shelf)
+        cutting = cut if size is None else lambda text: cut(text, size=size)
+        return context_of(hit, count, cutting, self._shelf, asked.query.where, asked.exclude)
 
-    def path(self, ranking: Ranking, key: Key) -> tuple[str, ...]:
+    def path(self, ranking: Ranking, key: Key, asked: Asked) -> tuple[str, ...]:
         """How a walk came to this document, in words."""
-        return self._paths([ranking], self._shelf.fetch([int(key)])).get(key, ())
+        with self._shelf.snapshot():
+            scope = self._shelf.recheck(asked.query.where, asked.exclude)
+            return self._paths([ranking], self._shelf.fetch([int(key)]), scope).get(key, ())
 
-    def _paths(self, rankings: Sequence[Ranking], documents: Mapping[int, Document]) -> dict[Key, tuple[str, ...]]:
+    def _paths(
+        self, rankings: Sequence[Ranking], documents: Mapping[int, Document], scope: Scope | None
+    ) -> dict[Key, tuple[str, ...]]:
         """How a walk came to these documents, in words: documents by their title, or else their id."""
         found = {
             key: path
@@ -166,7 +173,10 @@ class Pages:
         }
         passed = {int(did) for path in found.values() for did in path[::2]}
         known = {**documents, **self._shelf.fetch([did for did in passed if did not in documents])} if passed else {}
-        if lost := passed - known.keys():  # deleted since: nothing is said of a way that leads through it
+        if scope is not None:
+            scope.expect(passed)
+            known = {did: document for did, document in known.items() if did in scope}
+        if lost := passed - known.keys():  # gone, or hidden by now: nothing is said of a way that leads through it
             found = {key: path for key, path in found.items() if lost.isdisjoint(map(int, path[::2]))}
         told = {did: known[did].title or known[did].id for did in passed & known.keys()}
         return {

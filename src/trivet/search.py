@@ -17,7 +17,7 @@ from trivet import intake
 from trivet.concepts import concepts
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.explaining import Explainer
-from trivet.filters import And, Filter, Not, Or, Range, epoch, parse_filter
+from trivet.filters import And, Filter, Not, Or, Range, both, epoch, fields_of, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.weighing import WEIGHINGS
 from trivet.inquiry import Answers, Asked
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MAX_WORDINGS = 16  # each is asked of every leg
 PROFILES_KEPT = 64  # made of others by changes for one request
 TRIES = 5  # a collection re-embedded this often within one search is not waited for
+REWRITTEN_TRIES = 3  # times that what was ranked may be rewritten meanwhile before what it says now is shown
 
 
 class Search:
@@ -93,16 +94,25 @@ class Search:
         as_of: Any,
     ) -> Results:
         started = time.perf_counter()
-        chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
-        fusing = time.perf_counter()
-        self._fuse(answers, chosen, asked)
-        following = time.perf_counter()
-        linked = chosen.follow_links and self._shelf.has_chains(asked.state.version)
-        if linked:
-            follow(self._shelf, asked, answers)
-        fetching = time.perf_counter()
-        page = self._pages.page(answers, _offset(offset), asked.query, chosen)
-        ended = time.perf_counter()
+        for attempt in range(1, TRIES + 1):
+            chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
+            fusing = time.perf_counter()
+            self._fuse(answers, chosen, asked)
+            following = time.perf_counter()
+            with self._shelf.snapshot():  # what the filter allows and what is shown are of one state
+                asked = self._held_to_now(asked, answers)
+                linked = chosen.follow_links and self._shelf.has_chains(asked.state.version)
+                if linked:
+                    follow(self._shelf, asked, answers)
+                fetching = time.perf_counter()
+                page = self._pages.page(answers, _offset(offset), asked, chosen)
+                ended = time.perf_counter()
+                if chosen.neighbours:
+                    page.hits = [
+                        replace(hit, context=self._pages.around(hit, chosen.neighbours, asked)) for hit in page.hits
+                    ]
+            if not answers.rewritten or attempt == REWRITTEN_TRIES:
+                break
         trace = (
             *asked.stages,
             *answers.stages,
@@ -113,9 +123,19 @@ class Search:
             Stage("total", (ended - started) * 1000),
         )
         degraded = (*asked.degraded, *answers.degraded, *page.degraded)
-        if chosen.neighbours:
-            page.hits = [replace(hit, context=self._pages.around(hit, chosen.neighbours)) for hit in page.hits]
         return Results(query, tuple(page.hits), self._identity(chosen), trace, degraded, len(answers.pool))
+
+    def _held_to_now(self, asked: Asked, answers: Answers) -> Asked:
+        """Hold the pool to the state of the snapshot: others may have written since the filter was looked up."""
+        state, where = self._shelf.state(), asked.query.where
+        recalled = where is not None and any(field == "accessed" for field, _ in fields_of(where))  # is no new version
+        if state.version == asked.state.version and not recalled:
+            return asked
+        scope = self._shelf.recheck(where, asked.exclude)
+        if scope is not None:
+            scope.expect(int(candidate.key) for candidate in answers.pool)
+            answers.pool = [candidate for candidate in answers.pool if int(candidate.key) in scope]
+        return replace(asked, state=state, scope=scope)
 
     def _identity(self, profile: Profile) -> str:
         """Told in every answer, and mostly the last one's."""
@@ -155,9 +175,11 @@ class Search:
         """What the first reranker would see and be lent: for whoever learns from it."""
         chosen, asked, answers = self._consult(query, where, profile, exclude, None, at, {})
         self._fuse(answers, chosen, asked)
-        if chosen.follow_links and self._shelf.has_chains(asked.state.version):
-            follow(self._shelf, asked, answers)
-        return asked.query, self._pages.hits(answers.pool[:count], answers), self._pages.lent(answers)
+        with self._shelf.snapshot():
+            asked = self._held_to_now(asked, answers)
+            if chosen.follow_links and self._shelf.has_chains(asked.state.version):
+                follow(self._shelf, asked, answers)
+            return asked.query, self._pages.hits(answers.pool[:count], answers, asked), self._pages.lent(answers)
 
     def rankings(self, query: str, where: Any, profile: Profile, exclude: tuple[str, ...] = ()) -> tuple[Ranking, ...]:
         """What each leg says, before anything is made of it."""
@@ -207,12 +229,14 @@ class Search:
             degraded.append(Degraded("query", f"{len(text):,} characters; only the first {MAX_QUERY:,} were used"))
             text = text[:MAX_QUERY]
         moment = datetime.fromtimestamp(epoch(at, "at"), UTC) if at is not None else datetime.now(UTC)
+        left_out = tuple(intake.check_id(id, "exclude") for id in exclude)
+        allowed = _valid(parse_filter(where), as_of)
         begun = time.perf_counter()
-        understood = self._understand(text, moment, profile)
+        understood = self._understand(text, moment, profile, allowed, left_out)
         notes = understood.notes if understood else ()
         stages = [Stage("understand", (time.perf_counter() - begun) * 1000, ", ".join(notes))] if notes else []
-        parsed = _valid(_both(parse_filter(where), understood.where if understood else None), as_of)
-        scope = self._shelf.scope(parsed, [intake.check_id(id, "exclude") for id in exclude], state.version)
+        parsed = both(allowed, understood.where if understood else None)
+        scope = self._shelf.scope(parsed, left_out, state.version)
         given: Vector | None = None
         if vector is not None:
             if state.model is None:
@@ -221,7 +245,7 @@ class Search:
                 )
             given = intake.vector_bytes(vector, state.model.dim, "vector")
         sought = understood.text if understood else text
-        legs, missing = self._legs(state, profile, given is not None, sought)
+        legs, missing = self._legs(state, profile, given is not None, sought, scope is not None)
         exact, lenient = (understood.identifiers, True) if understood else ((), False)
         questions = {
             leg.name: Question(
@@ -238,27 +262,36 @@ class Search:
             for leg in legs
         }
         asked = Query(text, parsed, moment, understood, self._shelf.analyzer.content)
-        return Asked(asked, legs, questions, state, (*degraded, *missing), scope, bool(exclude), tuple(stages))
+        return Asked(asked, legs, questions, state, (*degraded, *missing), scope, left_out, tuple(stages))
 
-    def _understand(self, text: str, at: datetime, profile: Profile) -> Understood | None:
-        """What the question asks for beyond its words, where the profile wants to know."""
+    def _understand(
+        self, text: str, at: datetime, profile: Profile, allowed: Filter | None, exclude: Sequence[str]
+    ) -> Understood | None:
+        """What the question asks for beyond its words, where the profile wants to know; by what the caller may see."""
         if profile.understanding == "plain" or not text.strip():
             return None
         shelf = self._shelf
         as_filter = profile.temporal == "filter"
 
         def holds(where: Filter) -> bool:
-            return bool(shelf.page(where, 0, 1))
+            found = shelf.page(both(allowed, where), 0, len(exclude) + 1)
+            return any(document.id not in exclude for _, document in found)
+
+        def fields() -> list[str]:
+            return shelf.fields(allowed)
 
         timed = as_filter or any(step.name == "temporal" for step in profile.rerankers)
-        found = understand(text, shelf.fields, holds, at, shelf.analyzer.language, timed)
+        found = understand(text, fields, holds, at, shelf.analyzer.language, timed)
         if as_filter and found.window is not None:
-            asked_for = within(found.window.begin, found.window.end, shelf.fields())
-            found = replace(found, where=_both(found.where, asked_for), fields=(*found.fields, str(found.window)))
+            asked_for = within(found.window.begin, found.window.end, fields())
+            found = replace(found, where=both(found.where, asked_for), fields=(*found.fields, str(found.window)))
         return found
 
-    def _legs(self, state: State, profile: Profile, has_vector: bool, text: str) -> tuple[list[Leg], list[Degraded]]:
-        """The legs with a weight; what should take part and cannot is degraded."""
+    def _legs(
+        self, state: State, profile: Profile, has_vector: bool, text: str, filtered: bool
+    ) -> tuple[list[Leg], list[Degraded]]:
+        """The legs with a weight; what should take part and cannot is degraded. Nothing is counted for a caller with a
+        filter: the numbers are of the whole collection."""
         has_text = bool(text.strip())
         legs: list[Leg] = []
         degraded: list[Degraded] = []
@@ -279,6 +312,7 @@ class Search:
                 legs.append(Dense(embedder, state.model, shelf))
                 if state.pending:
                     told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
+                    told = "some passages may not be embedded yet" if filtered else told
                     degraded.append(
                         Degraded(
                             "dense", f"{told} ({self._models.backlog.error})" if self._models.backlog.error else told
@@ -322,25 +356,33 @@ class Search:
         answers.weights = weights
         answers.pool = fuse(profile.fusion, rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
 
+    def _visible(self, id: str, allowed: Filter | None) -> int | None:
+        """The row number of a document; None where there is none that the filter allows."""
+        with self._shelf.snapshot():
+            did = self._shelf.dids([intake.check_id(id, "id")]).get(id)
+            scope = self._shelf.recheck(allowed, ())
+            return did if did is None or scope is None or did in scope else None
+
     def explain(
         self, query: str, id: str, where: Any, profile: str | Profile | None, options: Mapping[str, Any]
     ) -> Explanation:
         """Why is this document an answer, or why is it not? Every leg's rank and score for it, even far down."""
-        found = self._shelf.dids([intake.check_id(id, "id")])
-        if not found:
-            raise NotFoundError(f"id: there is no document {id!r} in collection {self._shelf.name!r}")
-        did = found[id]
         overrides = {name: value for name, value in options.items() if not (name == "k" and value is None)}
         vector, exclude = overrides.pop("vector", None), overrides.pop("exclude", ())
         offset, at, as_of = overrides.pop("offset", 0), overrides.pop("at", None), overrides.pop("as_of", None)
+        allowed = _valid(parse_filter(where), as_of)
+        did = self._visible(id, allowed)
+        if did is None:
+            told = f"there is no document {id!r} in collection {self._shelf.name!r}"
+            if allowed is None:
+                raise NotFoundError(f"id: {told}")
+            # one that the filter hides is not told from one that does not exist
+            chosen = self._profile(self._shelf.state(), profile, overrides)
+            return Explanation(query, id, None, (), str(chosen), None, f"{told} that the filter allows")
         results = self.run(query, where, profile, exclude, vector, offset, at, overrides, as_of)
         chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
         self._fuse(answers, chosen, asked)
         return Explainer(self._shelf, self._pages.path, chosen, asked, answers).explain(query, id, did, results)
-
-
-def _both(one: Filter | None, other: Filter | None) -> Filter | None:
-    return And((one, other)) if one is not None and other is not None else one or other
 
 
 def _valid(where: Filter | None, as_of: Any) -> Filter | None:

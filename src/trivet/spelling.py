@@ -9,9 +9,10 @@ dictionary to look through. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 SHORTEST, MISTAKEN_FROM, TWO_SLIPS_FROM = 6, 8, 10  # letters
+SUGGESTIONS = 8  # words looked at, nearest first, for one that the caller may see
 
 
 def may_be_misspelt(term: str) -> bool:
@@ -22,6 +23,17 @@ def may_be_misspelt(term: str) -> bool:
 def beginnings(term: str) -> tuple[str, ...]:
     """How the word that was meant may begin."""
     return tuple(dict.fromkeys((term[:2], term[0] + term[2])))
+
+
+def nearest_of(term: str, known: Mapping[str, int], occurs: Callable[[str], bool]) -> str | None:
+    """Return the nearest of the known words (word → how many passages have it) that also ``occurs``."""
+    left = dict(known)
+    for _ in range(SUGGESTIONS):
+        word = nearest(term, left.items())
+        if word is None or occurs(word):
+            return word
+        del left[word]
+    return None
 
 
 def nearest(term: str, known: Iterable[tuple[str, int]]) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.engine import Engine
 from trivet.errors import InputError
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches
+from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches, parse_filter
 
 Open = Callable[..., Engine]
 WORDS = {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, "rerankers": []}
@@ -220,7 +220,16 @@ def leaves() -> st.SearchStrategy[Filter]:
         st.builds(In, fields, st.lists(VALUES, max_size=4).map(tuple)),
         st.builds(lambda field, bound: Range(field, **bound), fields, st.one_of(bounds, text_bounds)),
         st.builds(Exists, FIELDS),
-    )
+    ).filter(readable)
+
+
+def readable(where: Filter) -> bool:
+    """A value that a built-in field cannot have is refused, and has a test of its own."""
+    try:
+        parse_filter(where)
+    except InputError:
+        return False
+    return True
 
 
 FILTERS = st.recursive(

@@ -25,6 +25,9 @@ ASKED = 2_000  # characters a near copy is looked for by
 LOOKED_AT = 8  # hits compared
 CONDITIONS = 50  # metadata values a twin is looked for by; the others are compared all the same
 
+#: Keys of the metadata that say whose a document is: what belongs to somebody else is not similar.
+OWNERS = ("tenant", "tenant_id", "namespace", "scope", "project", "project_id", "user", "user_id")
+
 # Copies by their words: whatever else they say, they have all of them.
 _TWINS = Profile(name="twins", k=20, weights={"lexical": 1.0}, match="all", follow_links=False)
 
@@ -53,7 +56,9 @@ def likely_twins(search: Search, shelf: Shelf, document: Document) -> list[int]:
 def similar(
     search: Search, shelf: Shelf, models: Models, document: Document, where: Any, known: Sequence[str]
 ) -> tuple[tuple[Similar, ...], tuple[Degraded, ...]]:
-    """The documents that say nearly this, best first; ``known`` are those the caller linked it to, and knows of."""
+    """The documents that say nearly this, best first; ``known`` are those the caller linked it to, and knows of.
+    Without a ``where``, those of the same owner."""
+    where = _of_owner(document) if where is None else where
     state, question = shelf.state(), _question(document)
     if not question:
         return (), ()
@@ -83,6 +88,12 @@ def similar(
         and (verdict := likeness.compare(document, hit.document, _meaning(hit, unrelated))) is not None
     ]
     return tuple(sorted(alike, key=lambda item: -item.similarity)), found.degraded
+
+
+def _of_owner(document: Document) -> Filter | None:
+    named = ((key, document.meta.get(key)) for key in OWNERS)
+    parts = tuple(Eq(f"meta.{key}", value) for key, value in named if isinstance(value, str | int) and value != "")
+    return And(parts) if parts else None
 
 
 def _question(document: Document) -> str:

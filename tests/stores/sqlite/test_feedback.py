@@ -46,7 +46,7 @@ class TestOneVerdict:
     def test_each_question_and_each_document_has_its_own(self, stocked: Shelf) -> None:
         for query, id in (("q", "a"), ("q", "b"), ("Q", "a"), ("q ", "a")):
             stocked.judge(said(query, id))
-        assert stocked.count("feedback") == 4
+        assert len(stocked.feedbacks()) == 4
 
     def test_said_now_counts_though_the_clock_was_set_back(self, stocked: Shelf) -> None:
         stocked.judge(said(good=True, minutes=10))

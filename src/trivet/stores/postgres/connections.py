@@ -46,7 +46,7 @@ class Connections:
         index = self._opened()
         if not index.is_current(version) and (self._reading.is_set() or index.behind > MANY_BEHIND):
             self.read()
-            raise StoreError(f"its connections are being read ({index.behind:,} passages to go); it answers after that")
+            raise StoreError("its connections are being read; it answers after that")
         return index.graph(version)
 
     def ties(self, dids: Sequence[int], version: int) -> list[Tie]:

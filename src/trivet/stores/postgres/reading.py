@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from trivet.errors import InputError
-from trivet.filters import BUILT_IN_FIELDS, Filter, fields_of, split_field
-from trivet.stores.contract import Span
+from trivet.filters import BUILT_IN_FIELDS, Filter, both, fields_of, split_field, unknown_field, without_field
+from trivet.stores.contract import Counts, Rechecked, Span
 from trivet.stores.postgres import facets, links, records
 from trivet.stores.postgres.collection import Collection
 from trivet.stores.postgres.filter_sql import compile_filter
-from trivet.stores.postgres.parts import Part
+from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.scope import Scope
-from trivet.types import Document, Facet, Period, Succession
+from trivet.stores.scoped import ends
+from trivet.types import Document, Facet, Link, Period, Succession
 
 SCOPES_KEPT = 64  # filters whose count is remembered until the next write
 BATCH = 500  # documents read at a time
@@ -68,46 +69,87 @@ class Reading(Collection):
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
         """The kinds first, then every field of the metadata, ``most`` of them."""
         within = [(part.cid, self._within(where, part)) for part in self.parts.every]
-        found = [facets.kinds(self._all, within, values)]
-        return found + [facets.facet(self._all, key, within, values) for key in self.fields()[:most]]
+        with self.snapshot():
+            found = [facets.kinds(self._all, within, values)]
+            return found + [facets.facet(self._all, key, within, values) for key in self.fields(where)[:most]]
 
     def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
         within = [(part.cid, self._within(where, part)) for part in self.parts.every]
         return facets.timeline(self._all, column, step, within)
 
-    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
-        return links.superseded(self._all, self.parts, ids, limit)
+    def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
+        """(id, id of what directly supersedes it), both of which the filter allows."""
+        with self.snapshot():
+            found = links.superseded(self._all, self.parts, ids, None if where else limit)
+            seen = self._seen([end for pair in found for end in pair], where)
+        return (found if seen is None else [pair for pair in found if seen.issuperset(pair)])[:limit]
 
-    def texts(self, limit: int) -> list[tuple[str, str]]:
-        sql = "SELECT did, id, text FROM documents WHERE cid = %s AND text <> '' ORDER BY did LIMIT %s"
-        rows = [row for part in self.parts.every for row in self._all(sql, (part.cid, limit))]
+    def _seen(self, ids: Iterable[str], where: Filter | None) -> set[str] | None:
+        """Those of the ids that the filter allows; None: there is no filter."""
+        if where is None:
+            return None
+        wanted = list(dict.fromkeys(ids))
+        return self._database.ask(lambda connection: records.visible(connection, self.parts, wanted, where))
+
+    def texts(self, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
+        rows: list[tuple[Any, ...]] = []
+        for part in self.parts.every:
+            condition, values = self._within(where, part)
+            sql = f"SELECT d.did, d.id, d.text FROM documents d WHERE d.cid = %s AND d.text <> ''{condition}"
+            rows += self._all(f"{sql} ORDER BY d.did LIMIT %s", (part.cid, *values, limit))
         return [(id, text) for _, id, text in sorted(rows)[:limit]]
 
-    def count(self, table: str) -> int:
+    def counts(self, where: Filter | None = None) -> Counts:
+        with self.snapshot():
+            state = self._state()
+            linked = len(self.links_of(None, where)) if where is not None else self._count("links")
+            if where is None:
+                return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, linked)
+            mid, sums = state.model.mid if state.model else None, [0, 0, 0]
+            for part in self.parts.every:
+                condition, values = self._within(where, part)
+                sql = f"SELECT count(*) FROM {{}} WHERE d.cid = %s{condition}"
+                embedded = "vectors d" if mid is None else f"(SELECT * FROM vectors WHERE mid = {int(mid)}) d"
+                for at, table in enumerate(("documents d", "passages d", embedded)):
+                    sums[at] += int(self._all(sql.format(table), (part.cid, *values))[0][0])
+            return Counts(sums[0], sums[1], sums[2] if mid is not None else 0, linked)
+
+    def links_of(self, identifier: str | None = None, where: Filter | None = None) -> list[Link]:
+        with self.snapshot():
+            found = links.of(self._all, self.cid, identifier)
+            seen = self._seen(ends(found), where)
+        return found if seen is None else [link for link in found if link.source in seen and link.target in seen]
+
+    def _count(self, table: str) -> int:
         sql = f"SELECT count(*) FROM {table} WHERE cid = %s"
         return sum(int(self._all(sql, (cid,))[0][0]) for cid in {self.cid, *self.parts.cids})
 
     # --- filters ----------------------------------------------------------------------------------------------------
 
-    def check_fields(self, where: Filter) -> None:
+    def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         """Refuse a field that no document has: a typo would otherwise answer with silence."""
         for field, must_be_known in fields_of(where):
             built_in, name = split_field(field)
-            if built_in or not must_be_known:
-                continue
-            sql = "SELECT 1 FROM fields WHERE cid = %s AND key = %s LIMIT 1"
-            if any(self._all(sql, (part.cid, name)) for part in self.parts.every):
+            if built_in or not must_be_known or self.has_field(name, within):
                 continue
             some = "SELECT 1 FROM documents WHERE cid = %s LIMIT 1"
             if not any(self._all(some, (part.cid,)) for part in self.parts.every):
                 return
-            known = [*BUILT_IN_FIELDS, *self.fields()]
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+            # only what the rest of the filter lets the caller see: a key may tell as much as a value
+            known = [*BUILT_IN_FIELDS, *self.fields(both(within, without_field(where, field)))]
+            raise InputError(unknown_field(field, known))
 
-    def fields(self) -> list[str]:
-        """The metadata keys in use; a skip-scan, one look-up a key."""
+    def has_field(self, key: str, where: Filter | None) -> bool:
+        """Has any document that the filter allows this key in its metadata?"""
+        for part in self.parts.every:
+            condition, values = self._within(where, part)
+            sql = f"SELECT 1 FROM fields d WHERE d.cid = %s AND d.key = %s{condition} LIMIT 1"
+            if self._all(sql, (part.cid, key, *values)):
+                return True
+        return False
+
+    def fields(self, where: Filter | None = None) -> list[str]:
+        """The metadata keys in use; a skip-scan, one look-up a key, and one more where there is a filter."""
         found: set[str] = set()
         sql = "SELECT key FROM fields WHERE cid = %s AND key > %s ORDER BY key LIMIT 1"
         for part in self.parts.every:
@@ -115,14 +157,20 @@ class Reading(Collection):
             while row := self._all(sql, (part.cid, last)):
                 last = row[0][0]
                 found.add(last)
-        return sorted(found)
+        return [key for key in sorted(found) if where is None or self.has_field(key, where)]
 
-    def matching(self, where: Filter) -> list[int]:
-        found: list[int] = []
-        for part in self.parts.every:
-            condition, values = compile_filter(where, part.cid)
-            sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND ({condition})"
-            found += [did for (did,) in self._all(sql, (part.cid, *values))]
+    def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Rechecked | None:
+        if where is None and not exclude:
+            return None
+        return Rechecked(partial(self._allowed, where), frozenset(self.dids(exclude).values()))
+
+    def _allowed(self, where: Filter | None, dids: Sequence[int]) -> set[int]:
+        """Those of these documents that the filter allows in the state that is read."""
+        found: set[int] = set()
+        for part, own in self.parts.by_number(dids).items():
+            condition, values = self._within(where, part)
+            sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND d.did = ANY(%s::bigint[]){condition}"
+            found |= {did for (did,) in self._all(sql, (part.cid, own, *values))}
         return found
 
     def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
@@ -168,3 +216,13 @@ class Reading(Collection):
 
     def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
         return links.resolutions(self._all, self.parts, dids)
+
+
+def matching(every: links.All, parts: Parts, where: Filter) -> list[int]:
+    """The row numbers of the documents that a filter allows."""
+    found: list[int] = []
+    for part in parts.every:
+        condition, values = compile_filter(where, part.cid)
+        sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND ({condition})"
+        found += [did for (did,) in every(sql, (part.cid, *values))]
+    return found

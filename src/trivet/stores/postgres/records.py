@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from trivet.concepts import triples_of
 from trivet.errors import InputError, StoreError
-from trivet.filters import flatten, is_text
+from trivet.filters import Filter, flatten, is_text, matches
 from trivet.stores.contract import Prepared, Span, Written
 from trivet.stores.postgres import links, terms, vectors
 from trivet.stores.postgres.database import Connection
@@ -24,6 +25,7 @@ from trivet.stores.postgres.filter_sql import number_of
 from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.place import Place, count, take
 from trivet.stores.postgres.removals import remove_passages
+from trivet.stores.scoped import check_within
 from trivet.types import Document
 
 #: Document, in order
@@ -32,11 +34,21 @@ _ROW = f"{COLUMNS}, hash"
 MAX_KEY = 500  # characters of a metadata key: it is part of an index
 
 
-def write(connection: Connection, place: Place, mid: int | None, batch: Sequence[Prepared], now: float) -> Written:
-    """Insert or replace by id. Documents are numbered in the order they come in, whatever part they go to."""
+def write(
+    connection: Connection,
+    place: Place,
+    mid: int | None,
+    batch: Sequence[Prepared],
+    now: float,
+    within: Filter | None = None,
+) -> Written:
+    """Insert or replace by id. Documents are numbered in the order they come in, whatever part they go to.
+    ``within``: replace, and link to, only what the filter allows."""
     for item in batch:
         _check(item)
     known = _known(connection, place, [item.document.id for item in batch])
+    if within is not None:
+        check_within(batch, known, partial(visible, connection, place.parts), within)
     fresh = [item for item in batch if item.document.id not in known]
     first = take(connection, place, "document", len(fresh)) if fresh else 0
     dealt: dict[Part, _Share] = {}
@@ -237,6 +249,13 @@ def find(connection: Connection, parts: Parts, identifier: str) -> Document | No
     sql = f"SELECT {COLUMNS} FROM documents WHERE cid = %s AND id = %s"
     row = connection.execute(sql, (parts.of_id(identifier).cid, identifier)).fetchone()
     return document_of(row) if row else None
+
+
+def visible(connection: Connection, parts: Parts, ids: Sequence[str], where: Filter | None) -> set[str]:
+    """Those of the ids whose document is here and is allowed by the filter."""
+    sql = f"SELECT {COLUMNS} FROM documents WHERE cid = %s AND id = ANY(%s)"
+    rows = (row for part, own in parts.by_id(ids).items() for row in connection.execute(sql, (part.cid, own)))
+    return {row[1] for row in rows if where is None or matches(where, document_of(row))}
 
 
 def twin(

@@ -11,16 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trivet.errors import InputError, NotFoundError, TrivetError
+from trivet.filters import Filter
 from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
 from trivet.stores.postgres import judgements, links, postings, records, removals
 from trivet.stores.postgres.collection import now
 from trivet.stores.postgres.counts import counts
 from trivet.stores.postgres.embedding import Embedding
 from trivet.stores.postgres.meaning import Meaning
-from trivet.stores.postgres.reading import Reading
+from trivet.stores.postgres.reading import Reading, matching
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.spelling import Spelling
 from trivet.stores.postgres.words import Words
+from trivet.stores.scoped import allowed, check_ends, ends
 from trivet.types import Document, Feedback, Link
 
 if TYPE_CHECKING:
@@ -92,9 +94,9 @@ class Shelf(Reading, Embedding):
 
     # --- records ----------------------------------------------------------------------------------------------------
 
-    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
+    def write(self, batch: Sequence[Prepared], mid: int | None, within: Filter | None = None) -> Written:
         with self._changing() as (connection, place, _):
-            return records.write(connection, place, mid, batch, now())
+            return records.write(connection, place, mid, batch, now(), within)
 
     def remember(
         self,
@@ -104,71 +106,96 @@ class Shelf(Reading, Embedding):
         likely: Sequence[int],
         named: bool,
         importance: Callable[[float], float],
+        within: Filter | None = None,
     ) -> tuple[str, Written | None]:
         """Store it, unless a document that is ``same`` is there: that one is reinforced. (id, what was written)"""
         with self._changing() as (connection, place, _):
             own = records.find(connection, self.parts, item.document.id) if named else None
-            if own is not None:
+            if own is not None and allowed(own, within):
                 twin = own if same(own) else None
             else:
-                twin = records.twin(connection, self.parts, item, same, likely)
+                alike = lambda other: allowed(other, within) and same(other)  # noqa: E731
+                twin = records.twin(connection, self.parts, item, alike, likely) if own is None else None
             if twin is None:
-                return item.document.id, records.write(connection, place, mid, [item], now())
+                return item.document.id, records.write(connection, place, mid, [item], now(), within)
             records.touch(connection, self.parts, [twin.id], now())
             sql = "UPDATE documents SET importance = %s WHERE cid = %s AND id = %s"
             connection.execute(sql, (importance(twin.importance), self.parts.of_id(twin.id).cid, twin.id))
-            links.add(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
+            linked = [replace(link, source=twin.id) for link in item.links or ()]
+            if within is not None:
+                check_ends(linked, records.visible(connection, self.parts, ends(linked), within), self.name)
+            links.add(connection, self.cid, linked)
             return twin.id, None
 
-    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
+    def amend(
+        self,
+        identifier: str,
+        mid: int | None,
+        change: Callable[[Document], Prepared],
+        within: Filter | None = None,
+    ) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
         with self._changing() as (connection, place, _):
             known = records.find(connection, self.parts, identifier)
-            if known is None:
+            if known is None or not allowed(known, within):
                 raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
-            return records.write(connection, place, mid, [change(known)], now())
+            return records.write(connection, place, mid, [change(known)], now(), within)
 
-    def remove(self, dids: Sequence[int]) -> int:
+    def remove(self, where: Filter) -> list[int]:
         with self._changing() as (connection, place, _):
-            return removals.remove(connection, place, dids)
+            dids = matching(links.asking(connection), self.parts, where)
+            removals.remove(connection, place, dids)
+        return dids
 
-    def link(self, given: Sequence[Link]) -> None:
+    def link(self, given: Sequence[Link], within: Filter | None = None) -> None:
         with self._changing() as (connection, _, _):
+            check_ends(given, records.visible(connection, self.parts, ends(given), within), self.name)
             links.add(connection, self.cid, given)
 
-    def unlink(self, source: str, target: str, kind: str | None) -> int:
+    def unlink(self, source: str, target: str, kind: str | None, within: Filter | None = None) -> int:
         with self._changing() as (connection, _, _):
+            if within is not None and len(records.visible(connection, self.parts, [source, target], within)) < 2:
+                return 0
             sql = "DELETE FROM links WHERE cid = %s AND source = %s AND target = %s AND type = coalesce(%s, type)"
             return connection.execute(sql, (self.cid, source, target, kind)).rowcount
 
-    def links_of(self, identifier: str | None = None) -> list[Link]:
-        return links.of(self._all, self.cid, identifier)
-
-    def touch(self, ids: Sequence[str]) -> int:
+    def touch(self, ids: Sequence[str], within: Filter | None = None) -> int:
         with self._held() as (connection, _, _):
-            return records.touch(connection, self.parts, ids, now())
+            seen = ids if within is None else list(records.visible(connection, self.parts, ids, within))
+            return records.touch(connection, self.parts, seen, now())
 
-    def judge(self, given: Feedback) -> None:
+    def judge(self, given: Feedback, within: Filter | None = None) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
         with self._held() as (connection, _, _):
-            if records.find(connection, self.parts, given.id) is None:
+            if not records.visible(connection, self.parts, [given.id], within):
                 told = f"there is no document {given.id!r} in collection {self.name!r}"
                 raise NotFoundError(f"feedback: {told}; name it by the id that search shows (hit.id)")
             # what is said now replaces what was said before, even where the clock was set back in between
             judgements.forget(connection, self.cid, given.query, given.id)
             judgements.restore(connection, self.cid, [given])
 
-    def restore_feedback(self, given: Sequence[Feedback]) -> int:
+    def restore_feedback(self, given: Sequence[Feedback], within: Filter | None = None) -> int:
         with self._held() as (connection, _, _):
+            if within is not None:
+                seen = records.visible(connection, self.parts, [item.id for item in given], within)
+                given = [item for item in given if item.id in seen]
             return judgements.restore(connection, self.cid, given)
 
-    def forget_feedback(self, query: str | None, identifier: str | None) -> int:
+    def forget_feedback(self, query: str | None, identifier: str | None, within: Filter | None = None) -> int:
         with self._held() as (connection, _, _):
-            return judgements.forget(connection, self.cid, query, identifier)
+            if within is None:
+                return judgements.forget(connection, self.cid, query, identifier)
+            said = judgements.read(links.asking(connection), self.cid)
+            ids = {item.id for item in said if query in (None, item.query) and identifier in (None, item.id)}
+            seen = records.visible(connection, self.parts, sorted(ids), within)
+            return sum(judgements.forget(connection, self.cid, query, each) for each in sorted(seen))
 
-    def feedbacks(self) -> list[Feedback]:
+    def feedbacks(self, where: Filter | None = None) -> list[Feedback]:
         self.state()  # refuses a collection that was dropped
-        return judgements.read(self._all, self.cid)
+        with self.snapshot():
+            found = judgements.read(self._all, self.cid)
+            seen = self._seen([item.id for item in found], where)
+        return found if seen is None else [item for item in found if item.id in seen]
 
     # --- finding: what the legs ask ---------------------------------------------------------------------------------
 

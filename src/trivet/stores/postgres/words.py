@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from trivet.spelling import beginnings, may_be_misspelt, nearest
+from trivet.spelling import beginnings, may_be_misspelt, nearest_of
 from trivet.stores.contract import Found
 from trivet.stores.postgres import terms
 from trivet.stores.postgres.database import Database
@@ -48,7 +48,7 @@ class Words:
 
     def find(self, query: ParsedQuery, match: str, depth: int, scope: Scope | None) -> Answer:
         known = self._known([*query.terms, *(word for words in query.phrases for word in words)])
-        query, notes = self._meant(query, known)
+        query, notes = self._meant(query, known, scope)
         singles = tuple(words[0] for words in query.phrases if len(words) == 1)
         phrases = [words for words in query.phrases if len(words) > 1]
         asked = self._asked(query, singles, phrases, known)
@@ -83,10 +83,12 @@ class Words:
                     reach[part] = count or 0
         return _Known(frequency, reach)
 
-    def _meant(self, query: ParsedQuery, known: _Known) -> tuple[ParsedQuery, tuple[str, ...]]:
-        """The query with the nearest word in the place of each that no passage has; and what was changed."""
+    def _meant(self, query: ParsedQuery, known: _Known, scope: Scope | None) -> tuple[ParsedQuery, tuple[str, ...]]:
+        """The query with the nearest word in the place of each that no passage has; and what was changed. Only of
+        documents that may be seen: a suggestion must not tell a word that stands in others alone."""
         missing = [term for term in query.required if query.lenient and may_be_misspelt(term)]
-        meant = {term: word for term in missing if not known.frequency[term] and (word := self._nearest(term, known))}
+        absent = [term for term in missing if not known.frequency[term] or not self._occurs(term, scope)]
+        meant = {term: word for term in absent if (word := self._nearest(term, known, scope))}
         if not meant:
             return query, ()
         wanted, required = (
@@ -95,14 +97,26 @@ class Words:
         told = tuple(f"did you mean {word!r} for {term!r}?" for term, word in meant.items())
         return replace(query, terms=wanted, required=required), told
 
-    def _nearest(self, term: str, known: _Known) -> str | None:
+    def _occurs(self, term: str, scope: Scope | None) -> bool:
+        """Has any document that may be seen this term, which some document has?"""
+        if scope is None:
+            return True
+        sought = terms.query([term], (), ())
+        for part in self.parts.every:
+            within, values = scope.within("p.did", part)
+            sql = f"SELECT 1 FROM passages p WHERE p.cid = {part.cid} AND p.words @@ %s::tsquery{within} LIMIT 1"
+            if self.database.planned(sql, (sought, *values)):
+                return True
+        return False
+
+    def _nearest(self, term: str, known: _Known, scope: Scope | None) -> str | None:
         there: dict[str, int] = {}
         for begin in beginnings(term):
             for part in self.parts.every:
                 sql = f"SELECT term, passages FROM lexicon WHERE cid = {part.cid} AND term LIKE %s AND passages > 0"
                 for word, count in self.database.planned(sql, (f"{begin}%",)):  # letters: nothing in them is a wildcard
                     there[word] = there.get(word, 0) + count
-        found = nearest(term, there.items())
+        found = nearest_of(term, there, lambda word: self._occurs(word, scope))
         if found is not None:
             known.frequency[found] = there[found]
         return found

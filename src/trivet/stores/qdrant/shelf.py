@@ -66,8 +66,8 @@ class QdrantShelf:
 
     # --- writing: the truth first, then Qdrant ------------------------------------------------------------------------
 
-    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
-        written = self._inner.write(batch, mid)
+    def write(self, batch: Sequence[Prepared], mid: int | None, within: Filter | None = None) -> Written:
+        written = self._inner.write(batch, mid, within)
         brought = any(item.vector is not None for item in batch)
         if written.updated or brought:
             self._follow([item.document.id for item in batch])
@@ -81,23 +81,30 @@ class QdrantShelf:
         likely: Sequence[int],
         named: bool,
         importance: Callable[[float], float],
+        within: Filter | None = None,
     ) -> tuple[str, Written | None]:
-        stored, written = self._inner.remember(item, mid, same, likely, named, importance)
+        stored, written = self._inner.remember(item, mid, same, likely, named, importance, within)
         if written is not None and written.updated:
             self._follow([stored])
         return stored, written
 
-    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
-        written = self._inner.amend(identifier, mid, change)
+    def amend(
+        self,
+        identifier: str,
+        mid: int | None,
+        change: Callable[[Document], Prepared],
+        within: Filter | None = None,
+    ) -> Written:
+        written = self._inner.amend(identifier, mid, change, within)
         self._follow([identifier])
         return written
 
-    def remove(self, dids: Sequence[int]) -> int:
-        count = self._inner.remove(dids)
-        for mid in self._kept():
+    def remove(self, where: Filter) -> list[int]:
+        dids = self._inner.remove(where)
+        for mid in self._kept() if dids else ():
             with self._noting(mid):
                 self._points.remove(self._place(mid), dids)
-        return count
+        return dids
 
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         self._inner.add_vectors(mid, vectors)

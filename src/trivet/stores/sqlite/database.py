@@ -40,7 +40,7 @@ def is_open_here(path: Path) -> bool:
 def file_id(path: Path) -> FileId | None:
     """Return what tells a file from another that has its name later; None where there is no file."""
     try:
-        found = os.stat(path)
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -70,7 +70,7 @@ class Database:
         _OPEN.add(self)
 
     def _open(self) -> None:
-        """Open the file; again where it was replaced meanwhile, because SQLite would go on with the one that is gone."""
+        """Open the file; again where it was replaced meanwhile: SQLite would go on with the one that is gone."""
         for _ in range(REOPENINGS):
             before = file_id(self.path)
             self._open_once()
@@ -103,6 +103,7 @@ class Database:
 
     def check_file(self) -> None:
         """Refuse to go on where the path no longer names the file that is open."""
+        self._check_open()
         if file_id(self.path) == self.file and (self._log_id is None or file_id(self._log) == self._log_id):
             if self.read_only and self._read_stamp() != self._stamp:
                 self._see_again()
@@ -115,7 +116,7 @@ class Database:
         if not self.read_only:
             return None
         with contextlib.suppress(OSError):
-            found = os.stat(self.path)
+            found = self.path.stat()
             return found.st_size, found.st_mtime_ns, self._has_log()
         return None
 

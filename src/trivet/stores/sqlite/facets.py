@@ -81,8 +81,8 @@ def superseded(
     ).fetchall()
 
 
-def texts(connection: sqlite3.Connection, cid: int, limit: int) -> list[tuple[str, str]]:
+def texts(connection: sqlite3.Connection, cid: int, limit: int, within: Condition = ("", ())) -> list[tuple[str, str]]:
     """(id, text) of the first documents: a copy is told by what it says."""
-    return connection.execute(
-        "SELECT id, text FROM documents WHERE +cid = ? AND text <> '' ORDER BY did LIMIT ?", (cid, limit)
-    ).fetchall()
+    condition, bound = within
+    sql = f"SELECT id, text FROM documents WHERE +cid = ? AND text <> ''{condition} ORDER BY did LIMIT ?"
+    return connection.execute(sql, (cid, *bound, limit)).fetchall()

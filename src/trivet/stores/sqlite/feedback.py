@@ -41,6 +41,12 @@ def forget(connection: sqlite3.Connection, cid: int, query: str | None, identifi
     return connection.execute(f"DELETE FROM feedback WHERE {conditions}", named).rowcount
 
 
+def judged(connection: sqlite3.Connection, cid: int, query: str | None, identifier: str | None) -> list[str]:
+    """The ids that were judged: for one question, or this one id, or all."""
+    sql = "SELECT DISTINCT id FROM feedback WHERE cid = ? AND query = coalesce(?, query) AND id = coalesce(?, id)"
+    return [id for (id,) in connection.execute(sql, (cid, query, identifier))]
+
+
 def read(connection: sqlite3.Connection, cid: int) -> list[Feedback]:
     """All of it, in the order it was said."""
     rows = connection.execute("SELECT query, id, good, at FROM feedback WHERE cid = ? ORDER BY at, seq", (cid,))

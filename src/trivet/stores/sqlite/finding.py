@@ -79,7 +79,7 @@ class Finding(Projections):
         index = self.concepts()
         if not index.is_current(version) and (self._reading.is_set() or index.is_far_behind(MANY_BEHIND)):
             self.read_connections()
-            raise StoreError(f"its connections are being read ({index.behind:,} passages to go); it answers after that")
+            raise StoreError("its connections are being read; it answers after that")
         found = index.graph(version)
         if index.wants_settling and not self._settling.is_set():
             self._settling.set()

@@ -74,6 +74,17 @@ class Narrow:
                 return found
             wanted *= 4  # a few long documents filled the list with their passages
 
+    def occurs(self, term: str, removed: Collection[int]) -> bool:
+        """Has any passage this term?"""
+        for part, pairs, _ in self._parts:
+            (number,) = part.numbers_of([term])
+            if number >= 0:
+                first, last = np.searchsorted(pairs, [number * len(self._pids), (number + 1) * len(self._pids)])
+                rows = pairs[first:last] - number * len(self._pids)
+                if any(pid not in removed for pid in self._pids[rows].tolist()):
+                    return True
+        return False
+
     def _found(self, scores: Floats, rows: Ints, depth: int, removed: Collection[int]) -> list[Found]:
         order = rows[np.lexsort((self._dids[rows], -scores[rows]))]
         found: dict[int, Found] = {}

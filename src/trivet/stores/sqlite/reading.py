@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from trivet.analysis import Analyzer
 from trivet.errors import NotFoundError, StoreReplacedError
 from trivet.filters import Filter
-from trivet.stores.contract import Change, Model, State
+from trivet.stores.contract import Change, Counts, Model, State
 from trivet.stores.sqlite import chains, facets, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.types import Document, Facet, Feedback, Link, Period, Succession
@@ -43,6 +44,9 @@ class Reading:
     @property
     def read_only(self) -> bool:
         return self._database.read_only
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        return self._database.snapshot()
 
     def state(self) -> State:
         """Return the state; refuse one of another timeline than what was read of this collection before."""
@@ -98,19 +102,31 @@ class Reading:
         rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
         return str(rows[0][0]) if rows else ""
 
-    def links_of(self, identifier: str | None = None) -> list[Link]:
-        """Links from or to a document; every link of the collection without one."""
+    def links_of(self, identifier: str | None = None, where: Filter | None = None) -> list[Link]:
+        """Links from or to a document, every link without one; both of whose ends the filter allows."""
         sql = "SELECT source, target, type, weight FROM links WHERE cid = ?"
         values: tuple[Any, ...] = (self.cid,)
         if identifier is not None:
             sql = f"{sql} AND source = ? UNION {sql} AND target = ?"
             values = (self.cid, identifier, self.cid, identifier)
-        return [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
+        with self.snapshot():
+            found = [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
+            seen = self._seen([end for link in found for end in (link.source, link.target)], where)
+        return found if seen is None else [link for link in found if link.source in seen and link.target in seen]
 
-    def feedbacks(self) -> list[Feedback]:
-        self.state()  # refuses a collection that was dropped
+    def _seen(self, ids: Iterable[str], where: Filter | None) -> set[str] | None:
+        """Those of the ids that the filter allows; None: there is no filter."""
+        if where is None:
+            return None
         with self._database.explained():
-            return feedback.read(self._database.read(), self.cid)
+            return records.visible(self._database.read(), self.cid, list(dict.fromkeys(ids)), where)
+
+    def feedbacks(self, where: Filter | None = None) -> list[Feedback]:
+        self.state()  # refuses a collection that was dropped
+        with self.snapshot():
+            found = feedback.read(self._database.read(), self.cid)
+            seen = self._seen([item.id for item in found], where)
+        return found if seen is None else [item for item in found if item.id in seen]
 
     def dids(self, ids: Sequence[str]) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -160,45 +176,74 @@ class Reading:
         return f" AND did IN ({sql})", values
 
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
-        """The kinds first, then every field of the metadata, ``most`` of them."""
+        """The kinds first, then every field of the metadata that a document has, ``most`` of them."""
         within = self._within(where)
-        with self._database.explained():
+        with self.snapshot():
             connection = self._database.read()
             found = [facets.kinds(connection, self.cid, within, values)]
-            return found + [facets.facet(connection, self.cid, key, within, values) for key in self.fields()[:most]]
+            for key in self.fields():
+                facet = facets.facet(connection, self.cid, key, within, values)
+                found += [facet] if facet.documents else []
+                if len(found) > most:
+                    break
+            return found
 
     def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
         with self._database.explained():
             return facets.timeline(self._database.read(), self.cid, column, step, self._within(where))
 
-    def superseded(self, ids: Sequence[str] | None, limit: int) -> list[tuple[str, str]]:
-        with self._database.explained():
-            return facets.superseded(self._database.read(), self.cid, ids, limit)
+    def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
+        """(id, id of what directly supersedes it), both of which the filter allows."""
+        with self.snapshot():
+            found = facets.superseded(self._database.read(), self.cid, ids, -1 if where else limit)
+            seen = self._seen([end for pair in found for end in pair], where)
+        return (found if seen is None else [pair for pair in found if seen.issuperset(pair)])[:limit]
 
-    def texts(self, limit: int) -> list[tuple[str, str]]:
+    def texts(self, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         with self._database.explained():
-            return facets.texts(self._database.read(), self.cid, limit)
+            return facets.texts(self._database.read(), self.cid, limit, self._within(where))
 
-    def count(self, table: str) -> int:
-        return int(self._all(f"SELECT count(*) FROM {table} WHERE cid = ?", (self.cid,))[0][0])
+    def counts(self, where: Filter | None = None) -> Counts:
+        condition, values = self._within(where)
+        with self.snapshot():
+            state = self._state()
+            mid = state.model.mid if state.model else None
+            if where is None:
+                ((links,),) = self._all("SELECT count(*) FROM links WHERE cid = ?", (self.cid,))
+                return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, links)
+            sql = f"SELECT count(*) FROM documents WHERE cid = ?{condition}"
+            ((documents,),) = self._all(sql, (self.cid, *values))
+            ((passages, embedded),) = self._all(
+                "SELECT count(*), count(v.vid) FROM passages LEFT JOIN vectors v ON v.mid = ? AND v.pid = passages.pid "
+                f"WHERE cid = ?{condition}",
+                (mid, self.cid, *values),
+            )
+            return Counts(documents, passages, embedded, len(self.links_of(None, where)))
 
     def count_any(self) -> bool:
         return bool(self._all("SELECT 1 FROM documents WHERE cid = ? LIMIT 1", (self.cid,)))
 
-    def fields(self) -> list[str]:
-        """The metadata keys in use; a skip-scan, one look-up a key."""
+    def fields(self, where: Filter | None = None) -> list[str]:
+        """The metadata keys in use; a skip-scan, one look-up a key, and one more where there is a filter."""
         found: list[str] = []
         sql = "SELECT key FROM fields WHERE cid = ? AND key > ? ORDER BY key LIMIT 1"
         while row := self._all(sql, (self.cid, found[-1] if found else "")):
             found.append(row[0][0])
-        return found
+        return found if where is None else [key for key in found if self.has_field(key, where)]
+
+    def has_field(self, key: str, where: Filter | None) -> bool:
+        """Has any document that the filter allows this key in its metadata?"""
+        condition, values = self._within(where)
+        return bool(
+            self._all(f"SELECT 1 FROM fields WHERE cid = ? AND key = ?{condition} LIMIT 1", (self.cid, key, *values))
+        )
 
     def _all(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._database.explained():
             return self._database.read().execute(sql, tuple(values)).fetchall()
 
     def _newest(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The same of the newest state, also within a snapshot: an index that is brought up to date must not go back."""
+        """The same of the newest state, also within a snapshot: an index that is brought up to date never goes back."""
         with self._database.explained():
             return self._database.newest().execute(sql, tuple(values)).fetchall()
 

@@ -12,12 +12,14 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from trivet.concepts import triples_of
 from trivet.errors import StoreError
-from trivet.filters import flatten
+from trivet.filters import Filter, flatten, matches
 from trivet.stores.contract import Prepared, Written
+from trivet.stores.scoped import check_within
 from trivet.stores.sqlite import access
 from trivet.twins import quick
 from trivet.types import SUPERSEDES, Document, Link
@@ -46,9 +48,18 @@ def touch(connection: sqlite3.Connection, cid: int) -> None:
     connection.execute("UPDATE collections SET version = version + 1 WHERE cid = ?", (cid,))
 
 
-def write(connection: sqlite3.Connection, cid: int, mid: int | None, batch: Sequence[Prepared], now: float) -> Written:
-    """Insert or replace by id."""
+def write(
+    connection: sqlite3.Connection,
+    cid: int,
+    mid: int | None,
+    batch: Sequence[Prepared],
+    now: float,
+    within: Filter | None = None,
+) -> Written:
+    """Insert or replace by id; ``within``: replace, and link to, only what the filter allows."""
     known = _known(connection, cid, [item.document.id for item in batch])
+    if within is not None:
+        check_within(batch, known, partial(visible, connection, cid), within)
     fresh = [item for item in batch if item.document.id not in known]
     changed = [(item, known[item.document.id]) for item in batch if item.document.id in known]
     unchanged = 0
@@ -291,6 +302,16 @@ def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Docu
 def find(connection: sqlite3.Connection, cid: int, identifier: str) -> Document | None:
     row = connection.execute(f"SELECT {COLUMNS} FROM documents WHERE cid = ? AND id = ?", (cid, identifier)).fetchone()
     return document_of(row) if row else None
+
+
+def visible(connection: sqlite3.Connection, cid: int, ids: Sequence[str], where: Filter | None) -> set[str]:
+    """Those of the ids whose document is here and is allowed by the filter."""
+    found: set[str] = set()
+    for chunk in _chunks(ids):
+        marks = ", ".join("?" * len(chunk))
+        rows = connection.execute(f"SELECT {COLUMNS} FROM documents WHERE cid = ? AND id IN ({marks})", (cid, *chunk))
+        found |= {row[1] for row in rows if where is None or matches(where, document_of(row))}
+    return found
 
 
 def twin(

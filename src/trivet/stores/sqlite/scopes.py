@@ -5,13 +5,25 @@ Masks are remembered until the next write: a conversation asks within the same o
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
-from trivet.filters import BUILT_IN_FIELDS, And, Filter, Not, fields_of, split_field
+from trivet.filters import (
+    BUILT_IN_FIELDS,
+    And,
+    Filter,
+    Not,
+    both,
+    fields_of,
+    split_field,
+    unknown_field,
+    without_field,
+)
+from trivet.stores.contract import Rechecked
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.stores.sqlite.sources import Sources
 
@@ -34,21 +46,31 @@ class Scopes(Sources):
             self._scopes.clear()
             self._scopes_version = -1
 
-    def check_fields(self, where: Filter) -> None:
+    def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         """Refuse a field that no document has: a typo would otherwise answer with silence."""
         for field, must_be_known in fields_of(where):
             built_in, name = split_field(field)
             if built_in or not must_be_known or not self.count_any():
                 continue
-            if not self._all("SELECT 1 FROM fields WHERE cid = ? AND key = ? LIMIT 1", (self.cid, name)):
-                known = [*BUILT_IN_FIELDS, *self.fields()]
-                close = get_close_matches(name, known, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+            if not self.has_field(name, within):
+                # only what the rest of the filter lets the caller see: a key may tell as much as a value
+                known = [*BUILT_IN_FIELDS, *self.fields(both(within, without_field(where, field)))]
+                raise InputError(unknown_field(field, known))
 
     def matching(self, where: Filter) -> list[int]:
         sql, values = compile_filter(where, self.cid)
         return [did for (did,) in self._all(sql, values)]
+
+    def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | Rechecked | None:
+        if where is None and not exclude:
+            return None
+        return Rechecked(partial(self._allowed, where), frozenset(self.dids(exclude).values()))
+
+    def _allowed(self, where: Filter | None, dids: Sequence[int]) -> set[int]:
+        """Those of these documents that the filter allows in the state that is read."""
+        condition, values = self._within(where)
+        sql = f"SELECT did FROM documents WHERE did IN (SELECT value FROM json_each(?)) AND cid = ?{condition}"
+        return {did for (did,) in self._all(sql, (json.dumps(list(dids)), self.cid, *values))}
 
     def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
         """The mask every leg applies; None when everything may answer."""

@@ -17,8 +17,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from trivet.errors import InputError, NotFoundError
+from trivet.filters import Filter
 from trivet.stores.contract import Model, Prepared, Written
+from trivet.stores.scoped import allowed, check_ends, ends
 from trivet.stores.sqlite import access, feedback, history, records
+from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.stores.sqlite.finding import Finding
 from trivet.stores.sqlite.sources import HEAD
 from trivet.types import Document, Feedback, Link
@@ -75,10 +78,10 @@ class Shelf(Finding):
 
     # --- records ----------------------------------------------------------------------------------------------------
 
-    def write(self, batch: Sequence[Prepared], mid: int | None) -> Written:
+    def write(self, batch: Sequence[Prepared], mid: int | None, within: Filter | None = None) -> Written:
         self._look_at_projections()
         with self._database.write() as connection:
-            written = records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp())
+            written = records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp(), within)
             if written.added or written.updated:  # what was there already is no news
                 records.touch(connection, self.cid)
         return written
@@ -91,6 +94,7 @@ class Shelf(Finding):
         likely: Sequence[int],
         named: bool,
         importance: Callable[[float], float],
+        within: Filter | None = None,
     ) -> tuple[str, Written | None]:
         """Store it, unless a document that is ``same`` is there: that one is reinforced. In one transaction, so that
         two processes that are told the same at once store it once. (id, what was written or None)
@@ -102,36 +106,56 @@ class Shelf(Finding):
         now = datetime.now(UTC).timestamp()
         with self.changing() as connection:
             own = records.find(connection, self.cid, item.document.id) if named else None
-            if own is not None:
+            if own is not None and allowed(own, within):
                 twin = own if same(own) else None
             else:
-                twin = records.twin(connection, self.cid, item, same, likely)
+                alike = lambda other: allowed(other, within) and same(other)  # noqa: E731
+                twin = records.twin(connection, self.cid, item, alike, likely) if own is None else None
             if twin is None:
-                return item.document.id, records.write(connection, self.cid, mid, [item], now)
+                return item.document.id, records.write(connection, self.cid, mid, [item], now, within)
             access.touch(connection, self.cid, [twin.id], now)
             records.set_importance(connection, self.cid, twin.id, importance(twin.importance))
-            records.add_links(connection, self.cid, [replace(link, source=twin.id) for link in item.links or ()])
+            self._link(connection, [replace(link, source=twin.id) for link in item.links or ()], within)
             return twin.id, None
 
-    def amend(self, identifier: str, mid: int | None, change: Callable[[Document], Prepared]) -> Written:
+    def amend(
+        self,
+        identifier: str,
+        mid: int | None,
+        change: Callable[[Document], Prepared],
+        within: Filter | None = None,
+    ) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
         self._look_at_projections()
         with self.changing() as connection:
             known = records.find(connection, self.cid, identifier)
-            if known is None:
+            if known is None or not allowed(known, within):
                 raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
-            return records.write(connection, self.cid, mid, [change(known)], datetime.now(UTC).timestamp())
+            now = datetime.now(UTC).timestamp()
+            return records.write(connection, self.cid, mid, [change(known)], now, within)
 
-    def remove(self, dids: Sequence[int]) -> int:
+    def remove(self, where: Filter) -> list[int]:
         with self.changing() as connection:
-            return records.remove(connection, self.cid, dids)
+            sql, values = compile_filter(where, self.cid)
+            dids = [did for (did,) in connection.execute(sql, values)]
+            records.remove(connection, self.cid, dids)
+        return dids
 
-    def link(self, links: Sequence[Link]) -> None:
+    def link(self, links: Sequence[Link], within: Filter | None = None) -> None:
         with self.changing() as connection:
+            check_ends(links, records.visible(connection, self.cid, ends(links), within), self.name)
             records.add_links(connection, self.cid, links)
 
-    def unlink(self, source: str, target: str, kind: str | None) -> int:
+    def _link(self, connection: sqlite3.Connection, links: Sequence[Link], within: Filter | None) -> None:
+        """Add links that may lead to what is not here yet; within a filter, only to what it shows."""
+        if within is not None:
+            check_ends(links, records.visible(connection, self.cid, ends(links), within), self.name)
+        records.add_links(connection, self.cid, links)
+
+    def unlink(self, source: str, target: str, kind: str | None, within: Filter | None = None) -> int:
         with self.changing() as connection:
+            if within is not None and len(records.visible(connection, self.cid, [source, target], within)) < 2:
+                return 0
             return connection.execute(
                 "DELETE FROM links WHERE cid = ? AND source = ? AND target = ? AND type = coalesce(?, type)",
                 (self.cid, source, target, kind),
@@ -189,26 +213,33 @@ class Shelf(Finding):
                 raise NotFoundError(f"collection: {self.name!r} was dropped")
             yield connection
 
-    def touch(self, ids: Sequence[str]) -> int:
+    def touch(self, ids: Sequence[str], within: Filter | None = None) -> int:
         with self._noting() as connection:
-            return access.touch(connection, self.cid, ids, datetime.now(UTC).timestamp())
+            seen = ids if within is None else list(records.visible(connection, self.cid, ids, within))
+            return access.touch(connection, self.cid, seen, datetime.now(UTC).timestamp())
 
-    def judge(self, given: Feedback) -> None:
+    def judge(self, given: Feedback, within: Filter | None = None) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
         with self._noting() as connection:
-            sql = "SELECT 1 FROM documents WHERE cid = ? AND id = ?"
-            if connection.execute(sql, (self.cid, given.id)).fetchone() is None:
+            if not records.visible(connection, self.cid, [given.id], within):
                 told = f"there is no document {given.id!r} in collection {self.name!r}"
                 raise NotFoundError(f"feedback: {told}; name it by the id that search shows (hit.id)")
             feedback.record(connection, self.cid, given)
 
-    def restore_feedback(self, given: Sequence[Feedback]) -> int:
+    def restore_feedback(self, given: Sequence[Feedback], within: Filter | None = None) -> int:
         with self._noting() as connection:
+            if within is not None:
+                seen = records.visible(connection, self.cid, [item.id for item in given], within)
+                given = [item for item in given if item.id in seen]
             return feedback.restore(connection, self.cid, given)
 
-    def forget_feedback(self, query: str | None, identifier: str | None) -> int:
+    def forget_feedback(self, query: str | None, identifier: str | None, within: Filter | None = None) -> int:
         with self._noting() as connection:
-            return feedback.forget(connection, self.cid, query, identifier)
+            if within is None:
+                return feedback.forget(connection, self.cid, query, identifier)
+            ids = feedback.judged(connection, self.cid, query, identifier)
+            seen = records.visible(connection, self.cid, ids, within)
+            return sum(feedback.forget(connection, self.cid, query, each) for each in sorted(seen))
 
 
 def _version(connection: sqlite3.Connection, cid: int) -> tuple[int, str] | None:

@@ -11,7 +11,6 @@ import shutil
 import zlib
 from pathlib import Path
 
-
 FOREIGN = "it was made on another timeline of the store; it was deleted and is made anew"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tantivy
 
-from trivet.spelling import beginnings, may_be_misspelt, nearest
+from trivet.spelling import beginnings, may_be_misspelt, nearest_of
 from trivet.stores.sqlite import narrow
 from trivet.stores.sqlite.forward import Places
 from trivet.stores.sqlite.narrow import Narrow
@@ -46,7 +46,7 @@ class TermIndex(Words):
         """Best passages by BM25, one per document; the score a perfect match would have; how it was asked."""
         with self._lock:
             searcher, tail = self._searcher, self._tail
-            query, meant = self._meant(query)
+            query, meant = self._meant(query, scope)
             singles = tuple(words[0] for words in query.phrases if len(words) == 1)
             phrases = [words for words in query.phrases if len(words) > 1]
             terms, cut = self._rarest(query.terms, singles)
@@ -94,10 +94,13 @@ class TermIndex(Words):
             self._narrow[scope] = (last, found)
         return found
 
-    def _meant(self, query: ParsedQuery) -> tuple[ParsedQuery, tuple[str, ...]]:
-        """The query with the nearest word in the place of each that no document has; and what was changed."""
+    def _meant(self, query: ParsedQuery, scope: Scope | None) -> tuple[ParsedQuery, tuple[str, ...]]:
+        """The query with the nearest word in the place of each that no document has; and what was changed. Only of
+        documents that may be seen: a suggestion must not tell a word that stands in others alone."""
         missing = [term for term in query.required if query.lenient and may_be_misspelt(term)]
-        meant = {term: word for term in missing if not self._frequency(term) and (word := self._nearest(term))}
+        meant = {
+            term: word for term in missing if not self._occurs(term, scope) and (word := self._nearest(term, scope))
+        }
         if not meant:
             return query, ()
         terms, required = (
@@ -106,7 +109,21 @@ class TermIndex(Words):
         told = tuple(f"did you mean {word!r} for {term!r}?" for term, word in meant.items())
         return replace(query, terms=terms, required=required), told
 
-    def _nearest(self, term: str) -> str | None:
+    def _occurs(self, term: str, scope: Scope | None) -> bool:
+        """Has any document that may be seen this term?"""
+        if not self._frequency(term) or scope is None:
+            return bool(self._frequency(term))
+        if any(self._tail.dids[pid] in scope for pid in self._tail.postings.get(term, ())):
+            return True
+        known, small = self._narrow.get(scope, (-1, None))
+        if small is not None and known == self._disk_pid:
+            return small.occurs(term, self._tail.removed)
+        if self._searcher is None:
+            return False
+        asked = tantivy.Query.term_query(self._schema, "body", term, "basic")
+        return bool(self._collect(self._searcher, asked, 1, scope, self._tail.removed))
+
+    def _nearest(self, term: str, scope: Scope | None) -> str | None:
         known: dict[str, int] = {}
         for begin in beginnings(term):
             if self._searcher is not None:
@@ -114,7 +131,7 @@ class TermIndex(Words):
             for word, places in self._tail.postings.items():
                 if places and word.startswith(begin):
                     known.setdefault(word, len(places))
-        return nearest(term, known.items())
+        return nearest_of(term, known, lambda word: self._occurs(word, scope))
 
     def places(self, pids: Sequence[int], terms: Collection[str]) -> dict[int, Places]:
         """Where these terms stand in those of the passages that the index on disk has read."""

@@ -18,6 +18,7 @@ from trivet.errors import (
     InputError,
     MissingExtraError,
     ModelMismatchError,
+    NotAllowedError,
     NotFoundError,
     StoreError,
     TakenError,
@@ -87,6 +88,7 @@ KINDS: dict[str, tuple[int, str]] = {
 ERRORS: dict[type[TrivetError], tuple[str, str | None]] = {
     ModelMismatchError: ("conflict", "the collection holds vectors of another model"),
     TakenError: ("conflict", None),
+    NotAllowedError: ("not-allowed", None),
     InputError: ("invalid", None),
     NotFoundError: ("not-found", None),
     StoreError: ("unavailable", "the store could not be read or written; the log tells more under the request's id"),
