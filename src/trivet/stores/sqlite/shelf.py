@@ -14,12 +14,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from trivet.errors import InputError, NotFoundError
 from trivet.stores.contract import Model, Prepared, Written
 from trivet.stores.sqlite import access, feedback, history, records
 from trivet.stores.sqlite.finding import Finding
+from trivet.stores.sqlite.waiting import acquire, check_not_stopped
 from trivet.types import Document, Feedback, Link
 
 
@@ -150,8 +151,9 @@ class Shelf(Finding):
         lock = self.store.index_folder / f"embed-{self.cid}.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
-            held = FileLock(lock, timeout=0).acquire()
+            held = acquire(lock, 0)
         except Timeout:
+            check_not_stopped([lock])  # else whoever waits for the vectors waits for ever
             yield False
             return
         with held:
