@@ -62,8 +62,10 @@ print("done", flush=True)
 """
 
 EMBEDDING = """
-import sys, trivet
-with trivet.open(sys.argv[1]) as engine, engine._shelf.embedding() as mine:
+import sys
+from trivet.stores.sqlite.store import SqliteStore
+store = SqliteStore(sys.argv[1])
+with store.shelf("default", {}, "{}").embedding() as mine:
     assert mine
     print("held", flush=True)
     sys.stdin.readline()
@@ -229,14 +231,11 @@ def test_the_command_that_needs_the_lock_of_an_index_names_the_process(store: Pa
 
 
 def test_who_waits_for_the_vectors_is_told_which_process_is_stopped(store: Path) -> None:
-    with trivet.open(store) as engine:
+    with stopped(EMBEDDING, store) as process, trivet.open(store) as engine:
         with engine._shelf.changing() as connection:
             connection.execute("DELETE FROM vectors")
             connection.execute("UPDATE models SET vectors = 0")
-        with (
-            stopped(EMBEDDING, store) as process,
-            pytest.raises(EmbedderError, match=rf"not embedded: .* locked by process {process.pid} "),
-        ):
+        with pytest.raises(EmbedderError, match=rf"not embedded: .* locked by process {process.pid} "):
             engine.wait()
 
 

@@ -32,25 +32,24 @@ def busy() -> sqlite3.OperationalError:
 
 
 def test_a_process_has_to_be_stopped_all_the_while(clock: list[float]) -> None:
-    wait = Wait(1.0)
+    wait = Wait(2.0)
     for found, expected in [
         ([STOPPED], None),
         ([LIVE], None),  # resumed: the count begins anew
         ([STOPPED], None),
         ([LIVE, STOPPED], STOPPED),
     ]:
-        clock[0] += 0.5
+        clock[0] += 1.0
         assert wait.stopped(found) == expected
 
 
 def test_time_in_which_nobody_looked_counts_as_one_look(clock: list[float]) -> None:
     """The machine was asleep, or the waiter was stopped as well: the holder had no time to go on."""
-    wait = Wait(1.0)
-    clock[0] += 0.5
+    wait = Wait(2.0)
+    clock[0] += 3_600.0
     assert wait.stopped([STOPPED]) is None
     clock[0] += 3_600.0
     assert wait.stopped([STOPPED]) == STOPPED
-    assert Wait(1.5).stopped([STOPPED]) is None
 
 
 def test_what_is_locked_is_tried_until_it_is_granted(tmp_path: Path, clock: list[float]) -> None:
@@ -78,6 +77,26 @@ def test_a_live_process_is_waited_for_longer_than_a_stopped_one(
     with pytest.raises(error):
         granted(tmp_path, attempt, 10.0, in_the_way=lambda _: [holder])
     assert clock[0] == pytest.approx(after, abs=0.3)
+
+
+def test_who_comes_after_a_wait_is_refused_at_once_until_the_process_goes_on(
+    tmp_path: Path, clock: list[float]
+) -> None:
+    wait, in_the_way = Wait(3.0), [STOPPED]
+
+    def attempt() -> None:
+        clock[0] += 1.0
+        if in_the_way:
+            raise busy()
+
+    for after in (3.0, 0.0, 0.0):
+        began = clock[0]
+        with pytest.raises(StoreError):
+            granted(tmp_path, attempt, 10.0, wait, lambda _: in_the_way)
+        assert clock[0] - began == pytest.approx(after, abs=0.1)
+    in_the_way.clear()
+    granted(tmp_path, attempt, 10.0, wait, lambda _: in_the_way)
+    assert not wait.is_over
 
 
 def test_an_error_that_is_no_lock_is_raised_at_once(tmp_path: Path) -> None:

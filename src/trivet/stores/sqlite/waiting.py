@@ -1,7 +1,7 @@
 """Wait for a lock that another process holds, and give up soon where that process is stopped.
 
 A live process lets go of a lock sooner or later, so the others wait for minutes. One that is stopped (SIGSTOP, a
-debugger) may never go on. Both waits therefore look every half second at who holds the lock.
+debugger) may never go on. Both waits therefore look every second at who holds the lock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 from trivet.errors import StoreError
 from trivet.stores.sqlite.lock_holders import Holder, holders
 
-SLICE_SECONDS = 0.5  # between two looks at the holder; SQLite's own back-off (1 to 100 ms) goes on within
+# Between two looks at the holder; SQLite's own back-off (1 to 100 ms) goes on within. Reading /proc/locks stops every
+# lock operation of the machine for a moment, so who waits less than this, as in a crowd of writers, does not look.
+SLICE_SECONDS = 1.0
 STOPPED_SECONDS = 3.0  # a stopped holder of the store may be resumed for so long: a write has no other way
 INDEX_SECONDS = 1.0  # and one of an index: a search goes on without the lock
 PAUSE = 0.01  # seconds; SQLite says "locked" at once, without waiting, where two processes change the journal's mode
@@ -57,6 +59,15 @@ class Wait:
         self._stopped = {holder.pid: self._stopped.get(holder.pid, 0.0) + passed for holder in halted}
         return next((holder for holder in halted if self._stopped[holder.pid] >= self._patience), None)
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the last look found a process that was stopped for too long."""
+        return any(seconds >= self._patience for seconds in self._stopped.values())
+
+    def forget(self) -> None:
+        """Begin anew: the lock was granted."""
+        self._stopped = {}
+
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Tell whether SQLite gave up because of another's lock (SQLITE_BUSY and its kinds, SQLITE_PROTOCOL)."""
@@ -83,18 +94,27 @@ def granted(
     when the time is over, a ``StoreError`` when a process that is in the way is stopped.
     """
     wait = wait or Wait(STOPPED_SECONDS)
+
+    def look() -> None:
+        holder = wait.stopped(in_the_way(path))
+        if holder is not None:
+            told = f"store: {str(path)!r} is locked by {stopped(holder)}"
+            raise StoreError(f"{told}, then try again; nothing was written")
+
+    if wait.is_over:  # for those before; a thread behind them need not wait as long again
+        look()
     until = time.monotonic() + seconds
     while True:
         try:
-            return attempt()
+            answer = attempt()
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= until:
                 raise
-            holder = wait.stopped(in_the_way(path))
-            if holder is not None:
-                told = f"store: {str(path)!r} is locked by {stopped(holder)}"
-                raise StoreError(f"{told}, then try again; nothing was written") from error
+            look()
             time.sleep(PAUSE)
+        else:
+            wait.forget()
+            return answer
 
 
 def acquire(path: str | Path, seconds: float) -> AcquireReturnProxy[Any]:
