@@ -26,7 +26,7 @@ from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store
-from trivet.stores.contract import Copying, Prepared, Shelf, Store
+from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store
 from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
@@ -466,13 +466,19 @@ class Engine:
         """Make every index that a profile (else the settings) asks for, now rather than in the background."""
         self._check_whole("prepare")
         chosen = self.settings if profile is None else named(profile) if isinstance(profile, str) else profile
+        self._check_locks()
         self._shelf.tidy(progress, graph=bool(chosen.weights["graph"]))
 
     def rebuild(self, progress: Progress | None = None) -> None:
         """Throw the projections away and build them again from the truth."""
         self._check_whole("rebuild")
+        self._check_locks()
         self._shelf.discard_projections()
         self.prepare(progress=progress)
+
+    def _check_locks(self) -> None:
+        if isinstance(self._shelf, Locking):
+            self._shelf.check_locks()
 
     def backup(self, target: str | Path, progress: Progress | None = None) -> Saved:
         """Copy the whole store, all its collections, to a new file while others go on writing; the copy is checked.

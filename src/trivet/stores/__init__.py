@@ -93,7 +93,10 @@ def is_there(path: str | Path) -> bool:
         from trivet.stores.qdrant.place import companion_of
 
         return is_there(companion_of(address(path)))
-    return Path(path).exists() and Path(path).stat().st_size > 0
+    from trivet.stores.sqlite.location import resolved
+
+    file = resolved(path)
+    return file.exists() and file.stat().st_size > 0
 
 
 def open_keys(path: str | Path) -> KeyTable:
@@ -111,7 +114,7 @@ def open_keys(path: str | Path) -> KeyTable:
         return open_keys(companion_of(address(path)))
     from trivet.stores.sqlite.keys import SqliteKeys
 
-    return SqliteKeys(Path(path).absolute())
+    return SqliteKeys(Path(path))
 
 
 def _need(module: str, extra: str) -> None:

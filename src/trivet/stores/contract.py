@@ -194,6 +194,14 @@ class Following(Protocol):
 
 
 @runtime_checkable
+class Locking(Protocol):
+    """A collection whose indexes are files, which one process at a time may write."""
+
+    def check_locks(self) -> None:
+        """``StoreError`` where a process that is stopped holds a lock: no index can be built now."""
+
+
+@runtime_checkable
 class Receiving(Protocol):
     """A collection that knows which imports would change nothing (``trivet.receipts``)."""
 

@@ -9,18 +9,20 @@ nobody can find again is refused. Every sqlite3 error leaves here as a ``StoreEr
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakSet
 
 from trivet.errors import InputError, StoreBusyError, StoreError, StoreReplacedError
+from trivet.stores.sqlite.lock_holders import holders
 from trivet.stores.sqlite.log import check_log
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
+from trivet.stores.sqlite.waiting import SLICE_SECONDS, STOPPED_SECONDS, Wait, granted, is_busy, named, store_holders
 
 BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
 CLOSE_SECONDS = 10.0  # closing waits this long for calls of other threads to end
@@ -49,7 +51,7 @@ def file_id(path: Path) -> FileId | None:
 class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._write_lock = threading.RLock()
+        self._write_lock, self._wait = threading.RLock(), Wait(STOPPED_SECONDS)
         self._local = threading.local()
         self._opened: list[tuple[threading.Thread | None, sqlite3.Connection]] = []
         self._opened_lock = threading.Lock()
@@ -83,9 +85,9 @@ class Database:
         raise StoreReplacedError(f"store: {str(self.path)!r} is being replaced; try again when that is done")
 
     def _open_once(self) -> None:
-        check_log(self.path, f"file:{quote(self._name)}?mode=ro")
+        check_log(self.path, f"file:{quote(self._name)}?mode=ro", BUSY_SECONDS)
         self._stamp = self._read_stamp()
-        connection = self._writer = self._connect(None)
+        connection = self._writer = self._connect(None, SLICE_SECONDS)
         version = self._version(connection)  # before anything is changed: it may be another program's file
         if not self.read_only:
             self._use_wal(connection)
@@ -144,16 +146,19 @@ class Database:
                 f"store: cannot create {str(self.path)!r}: its folder is read-only; choose a folder you can write to"
             )
 
-    def _connect(self, owner: threading.Thread | None) -> sqlite3.Connection:
+    def _connect(self, owner: threading.Thread | None, timeout: float = math.inf) -> sqlite3.Connection:
+        """Open a connection; its statements wait ``timeout`` seconds for a lock, ``BUSY_SECONDS`` at most."""
         connection = sqlite3.connect(
             f"file:{quote(self._name)}{self._mode()}",
             uri=True,
-            timeout=BUSY_SECONDS,
+            timeout=min(SLICE_SECONDS, BUSY_SECONDS),
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
         )
-        connection.execute("PRAGMA synchronous=FULL")
+        # it reads the schema: the first statement that may find the store locked
+        granted(self.path, lambda: connection.execute("PRAGMA synchronous=FULL"), BUSY_SECONDS)
+        connection.execute(f"PRAGMA busy_timeout={1_000 * min(timeout, BUSY_SECONDS):.0f}")
         connection.execute("PRAGMA foreign_keys=OFF")
         connection.execute("PRAGMA cache_size=-16000")
         connection.execute("PRAGMA temp_store=MEMORY")
@@ -175,7 +180,7 @@ class Database:
     def _version(self, connection: sqlite3.Connection) -> int:
         connection.execute("BEGIN")  # one moment: another process may be making the store right now
         try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            version = granted(self.path, lambda: connection.execute("PRAGMA user_version").fetchone()[0], BUSY_SECONDS)
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         finally:
             with contextlib.suppress(sqlite3.Error):
@@ -189,17 +194,8 @@ class Database:
         return int(version)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """SQLite says "locked" without waiting when two processes switch the same new file at once."""
-        until = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.01)
-            else:
-                return
+        """Switch a new file to the write-ahead log; whoever has it open at all is in the way."""
+        granted(self.path, lambda: connection.execute("PRAGMA journal_mode=WAL"), BUSY_SECONDS, in_the_way=holders)
 
     def _migrate(self) -> None:
         if self._version(self._writer) == len(MIGRATIONS):
@@ -285,8 +281,9 @@ class Database:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
         with self._turn(seconds), self.explained():
             connection = self._writer
-            connection.execute(f"PRAGMA busy_timeout={int(1000 * seconds)}")
-            connection.execute("BEGIN IMMEDIATE")
+            patience = int(1000 * min(seconds, SLICE_SECONDS))
+            connection.execute(f"PRAGMA busy_timeout={patience}")
+            granted(self.path, lambda: connection.execute("BEGIN IMMEDIATE"), seconds, self._wait)
             try:
                 if self.file is not None:
                     self.check_file()
@@ -317,7 +314,7 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            kind = StoreBusyError if "locked" in str(error) else StoreError
+            kind = StoreBusyError if is_busy(error) else StoreError
             raise kind(_explanation(self.path, error)) from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damaged bytes
             raise StoreError(_explanation(self.path, sqlite3.DatabaseError("malformed schema"))) from error
@@ -367,11 +364,13 @@ _ADVICE = (
     ("disk I/O error", "the disk failed or is full; check it and repeat the call, nothing was half-written"),
     ("readonly", "it is read-only; nothing was written"),
     ("unable to open", "it cannot be opened; check the path and its permissions"),
-    ("locked", f"other processes kept it locked for {BUSY_SECONDS:g} s; try again"),
 )
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> str:
+    if is_busy(error):
+        told = f"{named(store_holders(path))} kept it locked for {BUSY_SECONDS:g} s; try again"
+        return f"store: {str(path)!r}: {told} ({error})"
     for sign, advice in _ADVICE:
         if sign in str(error):
             return f"store: {str(path)!r}: {advice} ({error})"

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
 from trivet.errors import StoreError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 from trivet.stores.sqlite import snapshots
+from trivet.stores.sqlite.waiting import acquire
 
 TAIL_LIMIT = 1_000  # documents, or passages of few long ones: a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
@@ -226,7 +227,7 @@ class GraphIndex:
     def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
-        with FileLock(self._folder / "lock", timeout=0):
+        with acquire(self._folder / "lock", 0):
             if any(other.name >= final.name for other in snapshots.newest_first(self._folder)):
                 return  # another process was here first
             draft = self._folder / f"draft-{uuid.uuid4().hex}"

@@ -16,8 +16,12 @@ import signal
 import subprocess  # nosec
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import IO
+
+from trivet.stores.sqlite.lock_holders import Holder, is_stopped
+from trivet.stores.sqlite.waiting import SLICE_SECONDS, STOPPED_SECONDS, Wait
 
 END = b"end\n"  # said by a writer that has ended well; silence is one that is gone
 WAIT = 600.0  # seconds for what is left when the writer has ended
@@ -55,11 +59,19 @@ class Indexer:
         """Say so, and wait until everything that is stored is in the index; what went wrong, or nothing."""
         self.end()
         self._process.stdin = None
-        try:
-            _, told = self._process.communicate(timeout=WAIT)
-        except subprocess.TimeoutExpired:
-            self.stop()
-            return f"it was not done after {WAIT:g} s"
+        wait, until = Wait(STOPPED_SECONDS), time.monotonic() + WAIT
+        while True:
+            try:
+                _, told = self._process.communicate(timeout=SLICE_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                pid = self._process.pid
+                if wait.stopped([Holder(pid, "", is_stopped(pid))]):
+                    self.stop()
+                    return f"it was stopped (process {pid}), so it was ended"
+                if time.monotonic() > until:
+                    self.stop()
+                    return f"it was not done after {WAIT:g} s"
         if self._process.returncode == 0:
             return ""
         said = told.decode(errors="replace").strip().rpartition("\n")[2]

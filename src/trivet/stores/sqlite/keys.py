@@ -6,13 +6,14 @@ from pathlib import Path
 
 from trivet.stores.contract import KeyRow
 from trivet.stores.sqlite.database import Database
+from trivet.stores.sqlite.location import resolved
 
 _COLUMNS = "id, name, hash, scope, collections, created, revoked"
 
 
 class SqliteKeys:
     def __init__(self, path: Path) -> None:
-        self._database = Database(path)
+        self._database = Database(resolved(path))
 
     def add(self, row: KeyRow) -> None:
         with self._database.write() as connection:

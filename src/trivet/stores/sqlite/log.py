@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from trivet.errors import StoreError
+from trivet.stores.sqlite.waiting import SLICE_SECONDS, granted
 
 _HEADER, _FRAME = 32, 24
 _LITTLE, _BIG = 0x377F0682, 0x377F0683  # the magic number says in which byte order checksums are made
@@ -25,15 +26,15 @@ _LITTLE, _BIG = 0x377F0682, 0x377F0683  # the magic number says in which byte or
 _PAUSES = (0.02, 0.1, 0.3, 0.6, 0.0)  # seconds
 
 
-def check_log(path: Path, address: str) -> None:
+def check_log(path: Path, address: str, seconds: float) -> None:
     """Refuse a store whose log has finished commits that SQLite will not read. ``address`` opens it to be read only,
-    so that nothing is changed by looking."""
-    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
+    so that nothing is changed by looking; ``seconds`` are waited for a process that keeps the store locked."""
+    log = Path(f"{path}-wal")
     if not path.exists() or not path.stat().st_size:
         return
     for pause in _PAUSES:
         salt, last = _finished(log)
-        if not last or _readable(address, index, salt) >= last:
+        if not last or _readable(path, address, salt, seconds) >= last:
             return
         time.sleep(pause)
     told = "the write-ahead log is damaged: commits in it can no longer be read"
@@ -75,13 +76,13 @@ def _last_commit(file: int, salt: bytes, page: int) -> int:
     return max(commits, default=0)
 
 
-def _readable(address: str, index: Path, salt: bytes) -> int:
+def _readable(path: Path, address: str, salt: bytes, seconds: float) -> int:
     """How many frames SQLite reads: it notes that in the first bytes of the -shm file, in the machine's own order."""
-    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=120.0)
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=SLICE_SECONDS)
     try:
         connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        with index.open("rb") as file:
+        granted(path, lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), seconds)
+        with Path(f"{path}-shm").open("rb") as file:
             noted = file.read(48)
         if len(noted) < 48 or (salt and noted[32:40] != salt):
             return 1 << 32  # the log was begun anew meanwhile: what was in it is in the store

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from trivet.errors import StoreError
 from trivet.stores.sqlite import codes, snapshots
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
 from trivet.stores.sqlite.vectors import Block, Filed, Floats, Held, Part, Room, Rows, joined
+from trivet.stores.sqlite.waiting import acquire
 
 Progress = Callable[[int, int], None]
 
@@ -125,7 +126,7 @@ class VectorIndex:
         known = list(news)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._folder / "lock", timeout=WAIT):
+            with acquire(self._folder / "lock", WAIT):
                 self._open(beyond=vid)  # another process may have done the work
                 if self._vid < vid:
                     self._snapshot(parts(), lambda: (vid, self._source.checkpoint(self._folder.name)), self._removed)
@@ -148,7 +149,7 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
             self._folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._folder / "lock", timeout=0):
+            with acquire(self._folder / "lock", 0):
                 if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
                     parts = (part for block in (base, tail) for part in block.parts())
                     self._snapshot(parts, lambda: (vid, checkpoint), removed)

@@ -18,6 +18,7 @@ from trivet.receipts import Receipts
 from trivet.stores.contract import Model
 from trivet.stores.sqlite.scopes import Scopes
 from trivet.stores.sqlite.sources import Vectors
+from trivet.stores.sqlite.waiting import check_not_stopped
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.graph import GraphIndex
@@ -128,6 +129,10 @@ class Projections(Scopes):
         from trivet.stores.sqlite.indexer import Indexer, cores
 
         return Indexer(self.store.path, self.name) if cores() > 1 else None
+
+    def check_locks(self) -> None:
+        """Refuse to build indexes while a stopped process holds a lock of one; nothing is changed."""
+        check_not_stopped([*self._folder.glob("*.lock"), *self._folder.glob("*/lock")])
 
     def verify(self) -> tuple[list[str], dict[str, int]]:
         """What is wrong with the rows or the projections, and how many of each were looked at."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from trivet.errors import InputError, NotFoundError
 from trivet.filters import Filter
@@ -24,6 +24,7 @@ from trivet.stores.sqlite import access, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.stores.sqlite.finding import Finding
 from trivet.stores.sqlite.sources import HEAD
+from trivet.stores.sqlite.waiting import acquire, check_not_stopped
 from trivet.types import Document, Feedback, Link
 
 
@@ -178,8 +179,9 @@ class Shelf(Finding):
         lock = self.store.index_folder / f"embed-{self.cid}.lock"
         lock.parent.mkdir(parents=True, exist_ok=True)
         try:
-            held = FileLock(lock, timeout=0).acquire()
+            held = acquire(lock, 0)
         except Timeout:
+            check_not_stopped([lock])  # else whoever waits for the vectors waits for ever
             yield False
             return
         with held:

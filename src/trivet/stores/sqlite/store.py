@@ -15,6 +15,7 @@ from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.pools import Background
 from trivet.stores.sqlite import soundness
 from trivet.stores.sqlite.database import Database
+from trivet.stores.sqlite.location import resolved
 from trivet.stores.sqlite.shelf import Shelf
 
 _TABLES = (  # of a collection, by its number
@@ -39,7 +40,7 @@ class SqliteStore:
             # SQLite's own :memory: is private to one connection; a throw-away folder behaves like the real thing
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
             path = str(self._temporary / "memory.db")
-        self.path = Path(path).absolute()
+        self.path = resolved(path)
         self.index_folder = Path(f"{self.path}.index")
         _check_size(self.path, self.index_folder)
         self.database = Database(self.path)
@@ -126,7 +127,7 @@ class SqliteStore:
         return _size(self.path, Path(f"{self.path}-wal")), _size(*self.index_folder.rglob("*"))
 
     def files(self) -> set[Path]:
-        store = self.path.resolve()
+        store = self.path
         return {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}
 
     def start(self, work: Callable[..., None], *arguments: Any) -> None:

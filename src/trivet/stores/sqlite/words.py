@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import tantivy
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from trivet.errors import TrivetError
 from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward
 from trivet.stores.sqlite.tail import Tail
+from trivet.stores.sqlite.waiting import acquire
 
 if TYPE_CHECKING:
     pass
@@ -40,6 +41,7 @@ MANY = (
 BATCH = 2_000  # passages read from the truth at a time
 PORTION = 50_000  # passages that one commit takes while another process goes on writing
 LULL, LONGEST = 0.5, 10.0  # seconds: so long a portion waits for more of them, and so long it lasts at most
+WAIT = 600.0  # seconds, for another process that is writing the index
 LOOK = 0.01  # seconds between two looks at what was written meanwhile
 
 _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at least 15 MB per thread
@@ -162,13 +164,12 @@ class Words:
         """Write what is missing into the index on disk; ``Timeout`` when another process is at it."""
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(f"{self._folder}.lock", timeout=600 if wait else 0)
-            lock.acquire()
+            lock = acquire(f"{self._folder}.lock", WAIT if wait else 0)
         except OSError as error:
             if isinstance(error, Timeout):
                 raise
             raise NoRoomError(str(error)) from error
-        try:
+        with lock:
             if anew or not self._usable():  # another process may have done the work
                 self._discard()
             try:
@@ -179,8 +180,6 @@ class Words:
                 self._discard()
                 self._write_anew(progress)
             self._usable()
-        finally:
-            lock.release()
 
     def _write_anew(self, progress: Progress | None) -> None:
         """What fails here fails for want of room, whatever tantivy calls it ("An index writer was killed")."""
@@ -254,7 +253,7 @@ class Words:
     def _delete_foreign(self) -> None:
         """Delete an index of another timeline at once: nobody may take it for this one's later."""
         self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
-        with contextlib.suppress(Timeout, OSError), FileLock(f"{self._folder}.lock", timeout=0):
+        with contextlib.suppress(Timeout, OSError), acquire(f"{self._folder}.lock", 0):
             if not self._usable():  # another process may have made it anew
                 self._discard()
 
