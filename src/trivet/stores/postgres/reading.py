@@ -14,7 +14,7 @@ from trivet.stores.postgres.collection import Collection
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.parts import Part
 from trivet.stores.postgres.scope import Scope
-from trivet.types import Document, Facet, Period, Succession
+from trivet.types import Document, Facet, Period, Resolutions, Successions
 
 SCOPES_KEPT = 64  # filters whose count is remembered until the next write
 BATCH = 500  # documents read at a time
@@ -163,8 +163,8 @@ class Reading(Collection):
             self._chained = (version, found)
         return found
 
-    def successors(self, dids: Sequence[int]) -> list[Succession]:
+    def successors(self, dids: Sequence[int]) -> Successions:
         return links.successors(self._all, self.parts, dids)
 
-    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    def resolutions(self, dids: Sequence[int]) -> Resolutions:
         return links.resolutions(self._all, self.parts, dids)
