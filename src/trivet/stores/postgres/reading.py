@@ -104,7 +104,9 @@ class Reading(Collection):
             known = [*BUILT_IN_FIELDS, *self.fields()]
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+            raise InputError(
+                f"where: no document has a field {field!r}{hint} (known: {', '.join(map(repr, known[:40]))})"
+            )
 
     def fields(self) -> list[str]:
         """The metadata keys in use; a skip-scan, one look-up a key."""

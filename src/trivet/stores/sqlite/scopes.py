@@ -38,7 +38,9 @@ class Scopes(Sources):
                 known = [*BUILT_IN_FIELDS, *self.fields()]
                 close = get_close_matches(name, known, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise InputError(f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})")
+                raise InputError(
+                    f"where: no document has a field {field!r}{hint} (known: {', '.join(map(repr, known[:40]))})"
+                )
 
     def matching(self, where: Filter) -> list[int]:
         sql, values = compile_filter(where, self.cid)
