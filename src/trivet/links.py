@@ -29,18 +29,23 @@ def follow(shelf: Shelf, asked: Asked, answers: Answers) -> None:
         if cut and (note := Degraded("links", cut)) not in answers.degraded:
             answers.degraded.append(note)
 
+    def expect(dids: Sequence[int]) -> None:
+        """One question for all of them: a server would be asked about each otherwise."""
+        for scope in (within, asked.scope) if asked.excludes else (within,):
+            if scope is not None:
+                scope.expect(dids)
+
     def chains(dids: Sequence[int]) -> Chains:
         read = shelf.successors(dids)
         told(read.cut)
-        if within is not None:
-            within.expect(int(item.new) for item in read.found)
+        expect([int(item.new) for item in read.found])
         return Chains(read.found, allowed)
 
     found = chains([int(candidate.key) for candidate in answers.pool])
     for candidate in answers.pool:
         answers.found_as.setdefault(found.newest(candidate.key), candidate.key)
     answers.pool, answers.stands_for = found.follow(answers.pool, shown)
-    answers.resolved = lambda dids: _resolved(shelf, dids, chains, shown, told)
+    answers.resolved = lambda dids: _resolved(shelf, dids, chains, shown, told, expect)
 
 
 def _resolved(
@@ -49,6 +54,7 @@ def _resolved(
     chains: Callable[[Sequence[int]], Chains],
     shown: Callable[[Key], bool],
     told: Callable[[str], None],
+    expect: Callable[[Sequence[int]], None],
 ) -> dict[int, tuple[str, ...]]:
     """What resolves these documents, in its newest form."""
     read = shelf.resolutions(dids)
@@ -56,6 +62,7 @@ def _resolved(
     known = {did: id for items in read.found.values() for did, id in items}
     if not known:
         return {}
+    expect(list(known))
     newer = chains(list(known))
     attached: dict[int, tuple[str, ...]] = {}
     for problem, items in read.found.items():
