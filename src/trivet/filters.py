@@ -192,7 +192,7 @@ def unknown_field(field: str, known: Sequence[str]) -> str:
     """Return the message about a field that no document has, with the nearest of those that there are."""
     close = get_close_matches(split_field(field)[1], known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"where: no document has a field {field!r}{hint} (known: {', '.join(known[:40])})"
+    return f"where: no document has a field {field!r}{hint} (known: {', '.join(map(repr, known[:40]))})"
 
 
 def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:

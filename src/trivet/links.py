@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from trivet.memory.succession import Chains
-from trivet.types import Key
+from trivet.types import Degraded, Key
 
 if TYPE_CHECKING:
     from trivet.inquiry import Answers, Asked
@@ -25,30 +25,47 @@ def follow(shelf: Shelf, asked: Asked, answers: Answers) -> None:
     def shown(key: Key) -> bool:
         return asked.scope is None or int(key) in asked.scope
 
+    def told(cut: str) -> None:
+        if cut and (note := Degraded("links", cut)) not in answers.degraded:
+            answers.degraded.append(note)
+
+    def expect(dids: Sequence[int]) -> None:
+        """One question for all of them: a server would be asked about each otherwise."""
+        for scope in (within, asked.scope) if asked.exclude else (within,):
+            if scope is not None:
+                scope.expect(dids)
+
     def chains(dids: Sequence[int]) -> Chains:
-        found = shelf.successors(dids)
-        if within is not None:
-            within.expect(int(item.new) for item in found)
-        return Chains(found, allowed)
+        read = shelf.successors(dids)
+        told(read.cut)
+        expect([int(item.new) for item in read.found])
+        return Chains(read.found, allowed)
 
     found = chains([int(candidate.key) for candidate in answers.pool])
     for candidate in answers.pool:
         answers.found_as.setdefault(found.newest(candidate.key), candidate.key)
     answers.pool, answers.stands_for = found.follow(answers.pool, shown)
-    answers.resolved = lambda dids: _resolved(shelf, dids, chains, shown)
+    answers.resolved = lambda dids: _resolved(shelf, dids, chains, shown, told, expect)
 
 
 def _resolved(
-    shelf: Shelf, dids: Sequence[int], chains: Callable[[Sequence[int]], Chains], shown: Callable[[Key], bool]
+    shelf: Shelf,
+    dids: Sequence[int],
+    chains: Callable[[Sequence[int]], Chains],
+    shown: Callable[[Key], bool],
+    told: Callable[[str], None],
+    expect: Callable[[Sequence[int]], None],
 ) -> dict[int, tuple[str, ...]]:
     """What resolves these documents, in its newest form."""
-    found = shelf.resolutions(dids)
-    known = {did: id for items in found.values() for did, id in items}
+    read = shelf.resolutions(dids)
+    told(read.cut)
+    known = {did: id for items in read.found.values() for did, id in items}
     if not known:
         return {}
+    expect(list(known))
     newer = chains(list(known))
     attached: dict[int, tuple[str, ...]] = {}
-    for problem, items in found.items():
+    for problem, items in read.found.items():
         ends = dict.fromkeys(int(newer.newest(did)) for did, _ in items)
         kept = [end for end in ends if end != problem and shown(end)]
         attached[problem] = tuple(known[end] if end in known else newer.id_of(end) for end in kept)

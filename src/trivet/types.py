@@ -79,6 +79,22 @@ class Succession:
 
 
 @dataclass(frozen=True, slots=True)
+class Successions:
+    """Who directly supersedes whom; ``cut`` says why there are more that were not read, and is empty otherwise."""
+
+    found: tuple[Succession, ...] = ()
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolutions:
+    """Document → (key, id) of what resolves it, by id; ``cut`` as in ``Successions``."""
+
+    found: Mapping[int, Sequence[tuple[int, str]]]
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Feedback:
     """Was this document a good answer to this question? One verdict a question and document: the latest."""
 

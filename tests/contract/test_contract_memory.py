@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from trivet.engine import Engine
 from trivet.errors import NotFoundError
 from trivet.keys import Keys
+from trivet.memory import succession
 
 Open = Callable[..., Engine]
 
@@ -48,6 +50,19 @@ def test_what_is_superseded_gives_its_place(open_at: Open) -> None:
     memory.link("a", "c", "supersedes")  # a circle
     assert len(memory.search("office", graph_weight=0.0)) == 1
     assert set(memory.standing().superseded) >= {("a", "b"), ("b", "c")}
+
+
+def test_a_chain_is_followed_up_to_a_bound_that_is_told(open_at: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = open_at()
+    memory.add([{"id": id, "text": f"the office {'of Rome' if id == 'a' else ''}"} for id in "abcde"])
+    for old, new in itertools.pairwise("abcde"):
+        memory.link(new, old, "supersedes")
+    for bound, end, cut in ((4, "e", False), (2, "c", True)):
+        with monkeypatch.context() as patched:
+            patched.setattr(succession, "MAX_LINKS", bound)
+            found = memory.search("office Rome", match="all")
+        assert [(hit.id, hit.stands_for) for hit in found] == [(end, ("a",))]
+        assert [item.part for item in found.degraded if item.part == "links"] == ["links"] * cut
 
 
 def test_validity_at_a_moment(open_at: Open) -> None:

@@ -79,7 +79,9 @@ def similar(
         raise
     except TrivetError as error:  # it is stored; what it resembles is told another time
         return (), (Degraded("similar", str(error)),)
-    superseded = {item.old_id for item in shelf.successors(list(shelf.dids([hit.id for hit in found]).values()))}
+    newer = shelf.successors(list(shelf.dids([hit.id for hit in found]).values()))
+    superseded = {item.old_id for item in newer.found}
+    lost = (Degraded("links", newer.cut),) if newer.cut else ()
     unrelated = embedder.unrelated if embedder is not None else 0.0
     alike = [
         Similar(hit.id, round(verdict[0], 4), hit.text, verdict[1])
@@ -87,7 +89,7 @@ def similar(
         if hit.id not in superseded
         and (verdict := likeness.compare(document, hit.document, _meaning(hit, unrelated))) is not None
     ]
-    return tuple(sorted(alike, key=lambda item: -item.similarity)), found.degraded
+    return tuple(sorted(alike, key=lambda item: -item.similarity)), (*found.degraded, *lost)
 
 
 def _of_owner(document: Document) -> Filter | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from trivet.twins import quick
-from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Succession
+from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Resolutions, Successions
 
 if TYPE_CHECKING:
     from trivet.analysis import Analyzer, ParsedQuery
@@ -303,8 +303,8 @@ class Shelf(Protocol):
 
     def only(self, did: int) -> Scope: ...
     def has_chains(self, version: int) -> bool: ...
-    def successors(self, dids: Sequence[int]) -> list[Succession]: ...
-    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]: ...
+    def successors(self, dids: Sequence[int]) -> Successions: ...
+    def resolutions(self, dids: Sequence[int]) -> Resolutions: ...
 
     # finding: what the legs ask
     def find_words(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import InputError, NotFoundError, TakenError
 from trivet.filters import And, Eq, Filter, both, matches, split_field
 from trivet.stores.contract import Counts, Prepared, Shelf, State, Written
-from trivet.types import Document, Facet, Feedback, Link, Period, Succession
+from trivet.types import Document, Facet, Feedback, Link, Period, Resolutions, Successions
 
 if TYPE_CHECKING:
     from trivet.analysis import Analyzer
@@ -261,10 +261,10 @@ class Scoped:
     def has_chains(self, version: int) -> bool:
         return self.whole.has_chains(version)
 
-    def successors(self, dids: Sequence[int]) -> list[Succession]:
+    def successors(self, dids: Sequence[int]) -> Successions:
         return self.whole.successors(dids)
 
-    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    def resolutions(self, dids: Sequence[int]) -> Resolutions:
         return self.whole.resolutions(dids)
 
     # --- what carries no text, or is told a scope ---------------------------------------------------------------------

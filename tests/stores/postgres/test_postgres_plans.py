@@ -14,6 +14,7 @@ from trivet.stores.postgres import meaning, postings, scope, spelling, words
 from trivet.stores.postgres.meaning import Meaning
 from trivet.stores.postgres.nul import is_plain
 from trivet.stores.postgres.terms import lexeme, line, query, vector
+from trivet.types import Link
 
 from .conftest import Statement, listening, rows
 
@@ -215,3 +216,25 @@ def test_no_term_is_syntax(memory: Engine) -> None:
 
 def test_what_is_not_plain_is_known() -> None:
     assert is_plain("heron 北京 🦉") and not is_plain("a\0b") and not is_plain("\U0010ffff")
+
+
+@pytest.mark.parametrize("exclude", [[], ["s0"]], ids=["a filter", "a filter and an exclusion"])
+def test_solutions_and_successors_are_judged_together(
+    memory: Engine, exclude: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a filter says of them is asked for all at once, not for each."""
+    monkeypatch.setattr(scope, "MOST_NAMED", 1)  # what it allows is not listed but asked for
+    monkeypatch.setattr(scope, "MOST_KEPT", 1)
+    given = {"where": {"part": {"gte": 0}}, "exclude": exclude, "match": "any", **WORDS}
+    memory.add([{"id": id, "text": f"a {id}", "meta": {"part": 1}} for id in ("problem", "old")])
+    sent: list[int] = []
+    for count in (3, 60):
+        memory.add([{"id": f"s{n}", "text": "oil", "meta": {"part": 1}} for n in range(count)])
+        memory._shelf.link([Link("problem", f"s{n}", "resolved-by") for n in range(count)])
+        memory._shelf.link([Link(f"s{n}", "old", "supersedes") for n in range(count)])
+        with listening() as heard:
+            (found, *_) = memory.search("problem old", **given)
+        judged = [sql for sql, _ in heard if "d.did = ANY(%s::bigint[]) AND" in sql]
+        sent.append(len(judged))
+        assert found.resolved_by or found.stands_for
+    assert sent[1] == sent[0] <= 4, sent

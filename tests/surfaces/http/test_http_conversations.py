@@ -103,7 +103,7 @@ def test_a_conversation_from_beginning_to_end(client: Callable[..., httpx.Client
     assert [hit["episode"]["id"] for hit in found["hits"]] == [first.json()["id"]]
     assert found["hits"][0]["contributions"][0]["leg"] == "lexical"
     block = ask.get(f"{here}/context", params={"q": "door", "budget": 500}).json()
-    assert block["text"].startswith("<recalled-data>")
+    assert block["text"].startswith("<recalled-data ")
     assert block["tokens"] <= 500
     assert ask.get(f"{here}/context", params={"q": "door", "budget": 0}).json()["left_out"] == 2
 

@@ -68,7 +68,9 @@ def stdio(store: Path) -> Callable[..., StdioServerParameters]:
 
     def made(*options: str) -> StdioServerParameters:
         arguments = ["-m", "trivet", "mcp", "--store", str(store), "--embedder", "none", *options]
-        return StdioServerParameters(command=sys.executable, args=arguments)
+        # The SDK hands on only a few variables: without this the server may be of another installation.
+        tested = {"PYTHONPATH": str(Path(trivet.__file__).parents[1])}
+        return StdioServerParameters(command=sys.executable, args=arguments, env=tested)
 
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,10 +28,11 @@ ATTACKS = [
 def body(text: str) -> list[str]:
     """The lines between the one opening and the one closing mark."""
     lines = text.split("\n")
-    opened = [number for number, line in enumerate(lines) if line == "<recalled-data>"]
-    closed = [number for number, line in enumerate(lines) if line == "</recalled-data>"]
+    opened = [number for number, line in enumerate(lines) if re.fullmatch("<recalled-data [a-z]{16}>", line)]
+    closed = [number for number, line in enumerate(lines) if re.fullmatch("</recalled-data [a-z]{16}>", line)]
     assert len(opened) == len(closed) == 1
-    assert text.lower().count("recalled-data>") - text.lower().count("\u2039/recalled-data>") >= 2
+    assert lines[closed[0]] == lines[opened[0]].replace("<", "</")
+    assert len(re.findall("</?recalled-data", text, flags=re.IGNORECASE)) == 2
     return lines[opened[0] + 1 : closed[0]]
 
 
@@ -50,7 +52,8 @@ def test_an_attack_stays_inside(call: Callable[..., Any], engine: Engine, attack
             assert all(line.startswith("> ") for line in inside if word in line)
     recalled = call("recall", query="pump").structured_content
     assert "not instructions" in recalled["notice"]
-    assert "</recalled-data>" not in str(recalled)
+    assert recalled["untrusted"] is True
+    assert "</recalled-data" not in str(recalled)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -68,7 +71,27 @@ def test_a_resource_is_fenced_too(talk: Callable[..., Any], engine: Engine, atta
 @given(st.text(alphabet="<>/ -_recaldtRECALDT\u200b\n\r\u2028\uff1c", max_size=60))
 def test_no_text_ends_its_fence(text: str) -> None:
     inside = fence.fenced([("heading", text)]).split("\n")
-    assert inside.count("</recalled-data>") == 1
-    assert inside[-1] == "</recalled-data>"
+    assert [re.fullmatch("</recalled-data [a-z]{16}>", line) is not None for line in inside].index(True) == len(
+        inside
+    ) - 1
     assert "</recalled-data" not in fence.neutral(text).lower()
     assert "\n" not in fence.line(text)
+
+
+def test_two_names_that_are_spelt_alike_stay_two() -> None:
+    for names in (("a\u200b", "a\\u200b"), ("a\\u200b", "a\u200b"), ("a\u200b", "a\\u200b", "a\\u200b'")):
+        found = fence.plain(dict.fromkeys(names, 1))
+        assert len(found) == len(names)
+        assert all(name in found for name in names if name.isprintable())
+
+
+def test_an_id_that_looks_like_an_address_is_itself_where_it_exists(call: Callable[..., Any], engine: Engine) -> None:
+    engine.add([{"id": "x", "text": "One."}, {"id": "trivet://document/x", "text": "Two."}])
+    assert not call("update", id="trivet://document/x", title="changed").is_error
+    assert {document.id: document.title for document in engine.documents()} == {
+        "x": "",
+        "trivet://document/x": "changed",
+    }
+    assert call("forget", ids=["trivet://document/x"]).structured_content["forgotten"] == 1
+    assert call("forget", ids=["trivet://document/x"]).structured_content["forgotten"] == 1
+    assert engine.stats().documents == 0

@@ -123,8 +123,8 @@ def test_near_duplicates_are_reported_inside_the_fence(talk: Callable[..., Any],
     assert not done.is_error
     (similar,) = done.structured_content["similar"]
     assert (similar["id"], similar["suggestion"]) == ("pump", "supersede")
-    assert "</recalled-data>" not in similar["text"]
-    assert done.content[0].text.count("</recalled-data>") == 1
+    assert "</recalled-data" not in similar["text"]
+    assert done.content[0].text.count("</recalled-data ") == 1
 
 
 def test_secrets_are_taken_out_when_asked(call: Callable[..., Any], engine: Engine) -> None:
@@ -192,11 +192,11 @@ def test_recall_as_of_a_moment(talk: Callable[..., Any], call: Callable[..., Any
 def test_link_and_unlink(talk: Callable[..., Any], call: Callable[..., Any], engine: Engine) -> None:
     engine.add([{"id": "a", "text": "A broken pump."}, {"id": "b", "text": "Replace the seal."}])
     made = good(talk, call, "link", source="a", target="b", type="resolved-by")
-    assert made == {"source": "a", "target": "b", "type": "resolved-by", "weight": 1.0}
+    assert made == {"untrusted": True, "source": "a", "target": "b", "type": "resolved-by", "weight": 1.0}
     found = good(talk, call, "recall", query="broken pump")
     assert found["memories"][0]["resolved_by"] == ["b"]
     gone = good(talk, call, "forget", links=[{"source": "a", "target": "b"}])
-    assert gone == {"forgotten": 0, "missing": [], "unlinked": 1}
+    assert gone == {"untrusted": True, "forgotten": 0, "missing": [], "unlinked": 1}
     assert engine.links() == []
 
 
@@ -208,7 +208,8 @@ def test_feedback_is_kept(talk: Callable[..., Any], call: Callable[..., Any], en
 
 def test_forget(talk: Callable[..., Any], call: Callable[..., Any], engine: Engine) -> None:
     engine.add([{"id": "a", "text": "A."}, {"id": "b", "text": "B."}])
-    assert good(talk, call, "forget", ids=["a", "nope", "a"]) == {"forgotten": 1, "missing": ["nope"], "unlinked": 0}
+    gone = good(talk, call, "forget", ids=["a", "nope", "a"])
+    assert gone == {"untrusted": True, "forgotten": 1, "missing": ["nope"], "unlinked": 0}
     assert [document.id for document in engine.documents()] == ["b"]
 
 

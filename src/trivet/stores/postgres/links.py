@@ -1,6 +1,7 @@
 """Which documents are connected, which stand in another's place, and which resolve it?
 
-Chains are followed step by step: they are short, and a recursive query is refused by a cluster. Links are kept with the
+Chains are followed step by step: they are short, and a recursive query is refused by a cluster. How many links one
+search reads is bounded; which of more than that are left out is not settled. Links are kept with the
 collection, documents with its parts, so no statement joins them: the ends are looked up. Only documents that are here
 take part: a link may name one that is not, yet or any more.
 """
@@ -11,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from trivet.memory.succession import MAX_LINKS, MAX_STEPS, TOO_MANY, walk
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.parts import Parts
-from trivet.types import RESOLVED_BY, SUPERSEDES, Link, Succession
+from trivet.types import RESOLVED_BY, SUPERSEDES, Link, Resolutions, Succession, Successions
 
 All = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
@@ -66,34 +68,33 @@ def asking(connection: Connection) -> All:
     return lambda sql, values: connection.execute(sql, values).fetchall()
 
 
-def successors(every: All, parts: Parts, dids: Sequence[int]) -> list[Succession]:
+def successors(every: All, parts: Parts, dids: Sequence[int]) -> Successions:
     """Who directly supersedes whom, among these documents and everything their chains lead to."""
-    found: list[Succession] = []
-    seen: set[int] = set()
-    waiting = set(dids)
-    while waiting:
-        olds = named(every, parts, waiting)
-        pairs = _pairs(every, parts.root, ("target", "source"), olds.values(), SUPERSEDES)
+    names = named(every, parts, dids)
+
+    def step(olds: Sequence[int], most: int) -> tuple[list[Succession], int]:
+        ids = {names[did]: did for did in olds if did in names}
+        pairs = _pairs(every, parts.root, ("target", "source"), ids, SUPERSEDES, most)
         news = numbered(every, parts, [new for _, new in pairs])
-        ids = {identifier: did for did, identifier in olds.items()}
+        names.update((did, identifier) for identifier, (did, _) in news.items())
         rows = [Succession(ids[old], old, news[new][0], new, news[new][1]) for old, new in pairs if new in news]
-        found += rows
-        seen |= waiting
-        waiting = {int(row.new) for row in rows} - seen
-    return found
+        return rows, len(pairs)
+
+    return walk(dids, step, MAX_STEPS)
 
 
-def resolutions(every: All, parts: Parts, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+def resolutions(every: All, parts: Parts, dids: Sequence[int]) -> Resolutions:
     """did → (did, id) of what resolves it, by id."""
     problems = named(every, parts, dids)
-    pairs = _pairs(every, parts.root, ("source", "target"), problems.values(), RESOLVED_BY)
+    read = _pairs(every, parts.root, ("source", "target"), problems.values(), RESOLVED_BY, MAX_LINKS + 1)
+    pairs = read[:MAX_LINKS]
     known = numbered(every, parts, [target for _, target in pairs])
     ids = {identifier: did for did, identifier in problems.items()}
     found: dict[int, list[tuple[int, str]]] = {}
     for problem, identifier in sorted(pairs, key=lambda pair: pair[1]):
         if identifier in known and known[identifier][0] != ids[problem]:
             found.setdefault(ids[problem], []).append((known[identifier][0], identifier))
-    return found
+    return Resolutions(found, TOO_MANY.format(kind=RESOLVED_BY) if len(read) > MAX_LINKS else "")
 
 
 def superseded(every: All, parts: Parts, ids: Sequence[str] | None, limit: int | None) -> list[tuple[str, str]]:
@@ -104,12 +105,16 @@ def superseded(every: All, parts: Parts, ids: Sequence[str] | None, limit: int |
     return sorted(there, key=lambda pair: (-known[pair[1]][1], pair[0]))[:limit]
 
 
-def _pairs(every: All, root: int, ends: tuple[str, str], ids: Iterable[str] | None, kind: str) -> list[tuple[str, str]]:
-    """Both ends of the links of a kind, of those whose first one is among the ids."""
+def _pairs(
+    every: All, root: int, ends: tuple[str, str], ids: Iterable[str] | None, kind: str, most: int | None = None
+) -> list[tuple[str, str]]:
+    """Both ends of the links of a kind, of those whose first one is among the ids; ``most`` of them at most."""
     here, there = ends
     sql, values = f"SELECT {here}, {there} FROM links WHERE cid = %s AND type = %s", [root, kind]
     if ids is not None:
         sql, values = f"{sql} AND {here} = ANY(%s)", [root, kind, list(ids)]
+    if most is not None:
+        sql, values = f"{sql} LIMIT %s", [*values, most]
     return [(one, other) for one, other in every(sql, values)]
 
 

@@ -15,7 +15,7 @@ from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.scoped import ends
-from trivet.types import Document, Facet, Link, Period, Succession
+from trivet.types import Document, Facet, Link, Period, Resolutions, Successions
 
 SCOPES_KEPT = 64  # filters whose count is remembered until the next write
 BATCH = 500  # documents read at a time
@@ -211,10 +211,10 @@ class Reading(Collection):
             self._chained = (version, found)
         return found
 
-    def successors(self, dids: Sequence[int]) -> list[Succession]:
+    def successors(self, dids: Sequence[int]) -> Successions:
         return links.successors(self._all, self.parts, dids)
 
-    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    def resolutions(self, dids: Sequence[int]) -> Resolutions:
         return links.resolutions(self._all, self.parts, dids)
 
 

@@ -2,7 +2,7 @@
 
 What the spine asks of the links that change recall. Only documents that are here take part: a link may name one that is
 not, yet or any more. CROSS JOIN and the unary plus tell SQLite to go from a document to its own links, never through
-all links of a type.
+all links of a type. Links are read in bounded numbers, counted before it is known whether their documents are here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from trivet.types import RESOLVED_BY, SUPERSEDES, Succession
+from trivet.memory.succession import MAX_LINKS, TOO_MANY, walk
+from trivet.types import RESOLVED_BY, SUPERSEDES, Resolutions, Succession, Successions
 
 
 def any_that_count(connection: sqlite3.Connection, cid: int) -> bool:
@@ -20,37 +21,41 @@ def any_that_count(connection: sqlite3.Connection, cid: int) -> bool:
     return connection.execute(sql, (cid, SUPERSEDES, RESOLVED_BY)).fetchone() is not None
 
 
-def successors(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> list[Succession]:
-    """Who directly supersedes whom, among these documents and everything their chains lead to."""
-    rows = connection.execute(
-        "WITH RECURSIVE chain(did, id) AS ("
-        "  SELECT did, id FROM documents WHERE did IN (SELECT value FROM json_each(:dids))"
-        "  UNION"
-        "  SELECT d.did, d.id FROM chain c"
-        "  CROSS JOIN links l ON l.cid = :cid AND l.target = c.id AND +l.type = :type"
-        "  CROSS JOIN documents d ON d.cid = :cid AND d.id = l.source"
-        ") "
-        "SELECT c.did, c.id, d.did, d.id, d.created FROM chain c "
-        "CROSS JOIN links l ON l.cid = :cid AND l.target = c.id AND +l.type = :type "
-        "CROSS JOIN documents d ON d.cid = :cid AND d.id = l.source",
-        {"dids": json.dumps(list(dids)), "cid": cid, "type": SUPERSEDES},
-    )
-    return [Succession(*row) for row in rows]
+def successors(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> Successions:
+    """Who directly supersedes whom, among these documents and everything their chains lead to.
+
+    A recursive query would be one statement, but SQLite has no way to stop it by the links it reads: a clump in which
+    300 documents each supersede the same 300 took it 240 ms.
+    """
+
+    def step(olds: Sequence[int], most: int) -> tuple[list[Succession], int]:
+        given = {"dids": json.dumps(list(olds)), "cid": cid, "type": SUPERSEDES, "most": most}
+        rows = connection.execute(
+            "SELECT o.did, o.id, d.did, d.id, d.created FROM json_each(:dids) j "
+            "CROSS JOIN documents o ON o.did = j.value "
+            "CROSS JOIN links l ON l.cid = :cid AND l.target = o.id AND +l.type = :type "
+            "LEFT JOIN documents d ON d.cid = :cid AND d.id = l.source LIMIT :most",
+            given,
+        ).fetchall()
+        return [Succession(*row) for row in rows if row[2] is not None], len(rows)
+
+    return walk(dids, step)
 
 
-def resolutions(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+def resolutions(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> Resolutions:
     """did → (did, id) of what resolves it, by id."""
     rows = connection.execute(
-        "SELECT p.did, d.did, d.id FROM documents p "
+        "SELECT p.did, d.did, d.id FROM json_each(:dids) j "
+        "CROSS JOIN documents p ON p.did = j.value "
         "CROSS JOIN links l ON l.cid = :cid AND l.source = p.id AND +l.type = :type "
-        "CROSS JOIN documents d ON d.cid = :cid AND d.id = l.target "
-        "WHERE p.did IN (SELECT value FROM json_each(:dids)) AND d.did <> p.did ORDER BY d.id",
-        {"dids": json.dumps(list(dids)), "cid": cid, "type": RESOLVED_BY},
-    )
+        "LEFT JOIN documents d ON d.cid = :cid AND d.id = l.target LIMIT :most",
+        {"dids": json.dumps(list(dids)), "cid": cid, "type": RESOLVED_BY, "most": MAX_LINKS + 1},
+    ).fetchall()
     found: dict[int, list[tuple[int, str]]] = {}
-    for problem, did, identifier in rows:
-        found.setdefault(problem, []).append((did, identifier))
-    return found
+    for problem, did, identifier in sorted(rows[:MAX_LINKS], key=lambda row: row[2] or ""):
+        if did is not None and did != problem:
+            found.setdefault(problem, []).append((did, identifier))
+    return Resolutions(found, TOO_MANY.format(kind=RESOLVED_BY) if len(rows) > MAX_LINKS else "")
 
 
 def first_passages(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:

@@ -71,12 +71,13 @@ def superseded(
     connection: sqlite3.Connection, cid: int, ids: Sequence[str] | None, limit: int
 ) -> list[tuple[str, str]]:
     """(id, id of what directly supersedes it), of these documents or of all."""
-    named = "" if ids is None else " AND l.target IN (SELECT value FROM json_each(?))"
+    # The unary plus: SQLite goes from the named documents to their own links, not through all links of the type.
+    named = "l.type = ?" if ids is None else "+l.type = ? AND l.target IN (SELECT value FROM json_each(?))"
     values = () if ids is None else (json.dumps(list(ids)),)
     return connection.execute(
         "SELECT l.target, l.source FROM links l JOIN documents o ON o.cid = l.cid AND o.id = l.target "
         "JOIN documents n ON n.cid = l.cid AND n.id = l.source "
-        f"WHERE l.cid = ? AND l.type = ? AND l.source <> l.target{named} ORDER BY n.created DESC, l.target LIMIT ?",
+        f"WHERE l.cid = ? AND l.source <> l.target AND {named} ORDER BY n.created DESC, l.target LIMIT ?",
         (cid, SUPERSEDES, *values, limit),
     ).fetchall()
 

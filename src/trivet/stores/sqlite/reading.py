@@ -17,7 +17,7 @@ from trivet.filters import Filter
 from trivet.stores.contract import Change, Counts, Model, State
 from trivet.stores.sqlite import chains, facets, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
-from trivet.types import Document, Facet, Feedback, Link, Period, Succession
+from trivet.types import Document, Facet, Feedback, Link, Period, Resolutions, Successions
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.store import SqliteStore
@@ -279,11 +279,11 @@ class Reading:
             self._chained = (version, found)
         return found
 
-    def successors(self, dids: Sequence[int]) -> list[Succession]:
+    def successors(self, dids: Sequence[int]) -> Successions:
         with self._database.explained():
             return chains.successors(self._database.read(), self.cid, dids)
 
-    def resolutions(self, dids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    def resolutions(self, dids: Sequence[int]) -> Resolutions:
         with self._database.explained():
             return chains.resolutions(self._database.read(), self.cid, dids)
 

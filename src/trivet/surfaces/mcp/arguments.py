@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.json_schema import GenerateJsonSchema
 
 from trivet.errors import InputError
+from trivet.surfaces.mcp import fence
 
 MAX_HITS = 50
 MAX_IDS = 100
@@ -165,7 +166,7 @@ def read(model: type[A], name: str, given: dict[str, Any]) -> A:
 def _told(error: ValidationError, name: str, known: list[str]) -> str:
     said = []
     for problem in error.errors(include_url=False):
-        place = ".".join(str(part) for part in problem["loc"])
+        place = ".".join(_shown(part) for part in problem["loc"])
         kind = problem["type"]
         if kind == "extra_forbidden":
             said.append(f"{place}: unknown argument; {name} takes {', '.join(known)}")
@@ -174,3 +175,8 @@ def _told(error: ValidationError, name: str, known: list[str]) -> str:
         else:
             said.append(f"{place}: {problem['msg'][:1].lower()}{problem['msg'][1:]}")
     return "; ".join(dict.fromkeys(said))
+
+
+def _shown(part: int | str) -> str:
+    """A name as a place in the arguments; one that is no plain word was made up by the caller, and is quoted."""
+    return str(part) if isinstance(part, int) or (part.isascii() and part.isidentifier()) else fence.quote(part)

@@ -51,10 +51,10 @@ _COLLECTION = types.Resource(
 
 def _listed(document: Document) -> types.Resource:
     return types.Resource(
-        name=fence.line(document.id),
+        name=fence.label(document.id),
         title=fence.line(document.title) or None,
         uri=address(document.id),
-        description=fence.line(document.kind),
+        description=fence.label(document.kind),
         mime_type="text/plain",
         annotations=types.Annotations(
             priority=document.importance,
@@ -76,20 +76,22 @@ def text_of(memory: Memory, uri: str) -> types.TextResourceContents:
 
 
 def _whole(document: Document) -> str:
-    said = "\n".join(part for part in (fence.line(document.title), document.text) if part)
-    return fence.fenced([(f"{fence.line(document.id)} · {fence.line(document.kind)}", said)])
+    title = f"title: {fence.quote(document.title)}" if document.title else ""
+    said = "\n".join(part for part in (title, document.text) if part)
+    return fence.fenced([(f"{fence.quote(document.id)} · {fence.quote(document.kind)}", said)])
 
 
 def _collection(memory: Memory) -> str:
     found = memory.engine.stats()
     told = {
-        "collection": found.collection,
+        "untrusted": True,
+        "collection": fence.label(found.collection),
         "documents": found.documents,
         "links": found.links,
         "waiting_to_be_embedded": found.pending,
         "model": found.model,
         "language": found.language,
-        "fields": [fence.line(name) for name in found.fields],
+        "fields": [fence.label(name) for name in found.fields],
         "read_only": memory.read_only,
     }
     return json.dumps(told, ensure_ascii=False)

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from trivet._version import __version__
 from trivet.errors import InputError, NotFoundError, TrivetError, without_paths
-from trivet.surfaces.mcp import arguments, prompts, resources, tools
+from trivet.surfaces.mcp import arguments, fence, prompts, resources, tools
 from trivet.surfaces.mcp.tools import Memory
 
 logger = logging.getLogger(__name__)
@@ -110,9 +110,13 @@ class Handlers:
             raise MCPError(code, self._told(error, function.__name__)) from None
 
     def _told(self, error: Exception, what: str) -> str:
+        """One line. What it quotes was written by someone: nothing unseen and no mark of the fence is left in it."""
+        return fence.label(fence.line(self._reason(error, what)))
+
+    def _reason(self, error: Exception, what: str) -> str:
         if isinstance(error, TrivetError):
             path = self._memory.engine.path  # where the store lies is nobody's business but the server's
-            said = " ".join(str(error).replace(path, Path(path).name).split())
+            said = str(error).replace(path, Path(path).name)
             return said if isinstance(error, InputError | NotFoundError) else without_paths(said)
         logger.error("%s failed", what, exc_info=error)
         return f"{what} failed unexpectedly ({type(error).__name__}); the server's log has the details"

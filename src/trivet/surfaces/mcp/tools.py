@@ -6,7 +6,6 @@ function from the memory and its arguments to an answer and a short text that sa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import InputError, NotFoundError, StoreError, without_paths
 from trivet.surfaces import wire
 from trivet.surfaces.mcp import answers, arguments, fence
-from trivet.surfaces.mcp.addresses import address
+from trivet.surfaces.mcp.addresses import address, id_of
 from trivet.types import Degraded
 
 if TYPE_CHECKING:
@@ -62,9 +61,10 @@ class Tool:
 
 
 def _remember(memory: Memory, given: arguments.Remember) -> Said:
-    for link in given.links:
-        if memory.engine.get(link.target) is None:
-            raise NotFoundError(f"links: there is no document {link.target!r}; give an id that recall gave")
+    links = [{"target": _id(memory, link.target), "type": link.type} for link in given.links]
+    for link in links:
+        if memory.engine.get(link["target"]) is None:
+            raise NotFoundError(f"links: there is no document {link['target']!r}; give an id that recall gave")
     done = memory.engine.remember(
         given.text,
         id=given.id or None,
@@ -74,14 +74,14 @@ def _remember(memory: Memory, given: arguments.Remember) -> Said:
         importance=given.importance if "importance" in given.model_fields_set else None,
         valid_from=given.valid_from or None,
         valid_to=given.valid_to or None,
-        links=[{"target": link.target, "type": link.type} for link in given.links] or None,
+        links=links or None,
         redact=memory.redact,
         where=given.where or None,
         only_new=True,
     )
     similar = [
         answers.Like(
-            id=item.id,
+            id=fence.identifier(item.id),
             similarity=round(item.similarity, 3),
             text=fence.neutral(_start(item.text)),
             suggestion=item.suggestion,
@@ -89,20 +89,20 @@ def _remember(memory: Memory, given: arguments.Remember) -> Said:
         for item in done.similar
     ]
     answer = answers.Remembered(
-        id=done.id,
+        id=fence.identifier(done.id),
         stored=done.stored,
         reinforced=done.reinforced,
         similar=similar,
         redacted=[str(kind) for kind in done.redacted],
         degraded=_lost(done.degraded),
     )
-    said = [f"remembered as {fence.line(done.id)}" if done.stored else f"already known as {fence.line(done.id)}"]
+    said = [f"{'remembered' if done.stored else 'already known'} as {fence.quote(done.id)}"]
     if answer.redacted:
         said.append(f"secrets taken out: {', '.join(answer.redacted)}")
     if similar:
         listed = (
-            (f"{fence.line(item.id)} · similarity {item.similarity:.2f} · {fence.line(item.suggestion)}", item.text)
-            for item in similar
+            (f"{fence.quote(item.id)} · similarity {item.similarity:.2f} · {item.suggestion}", _start(item.text))
+            for item in done.similar
         )
         said.append(f"{len(similar)} said nearly the same:\n{fence.fenced(listed)}")
     return Said(answer, "\n".join(said + _notes(done.degraded)))
@@ -118,38 +118,52 @@ def _update(memory: Memory, given: arguments.Update) -> Said:
             changes[name] = None
     if memory.redact:
         changes["redact"] = True
-    memory.engine.patch(given.id, **changes)
+    id = _id(memory, given.id)
+    memory.engine.patch(id, **changes)
     changed = sorted(changes.keys() - {"redact"})
-    return Said(answers.Updated(id=given.id, changed=changed), f"updated {fence.line(given.id)}: {', '.join(changed)}")
+    answer = answers.Updated(id=fence.identifier(id), changed=changed)
+    return Said(answer, f"updated {fence.quote(id)}: {', '.join(changed)}")
 
 
 def _forget(memory: Memory, given: arguments.Forget) -> Said:
     if not given.ids and not given.links:
         raise InputError("forget: what? Name ids, or links to take away")
-    ids = list(dict.fromkeys(given.ids))
+    ids = list(dict.fromkeys(_id(memory, id) for id in given.ids))
     missing = [id for id in ids if memory.engine.get(id) is None]
-    unlinked = sum(memory.engine.unlink(link.source, link.target, link.type or None) for link in given.links)
+    unlinked = sum(
+        memory.engine.unlink(_id(memory, link.source), _id(memory, link.target), link.type or None)
+        for link in given.links
+    )
     gone = memory.engine.delete(ids) if ids else 0
     said = [f"forgot {gone} of {len(ids)}"] if ids else []
     if missing:
-        said.append(f"not there: {', '.join(map(fence.line, missing))}")
+        said.append(f"not there: {', '.join(map(fence.quote, missing))}")
     if given.links:
         said.append(f"took away {unlinked} {'link' if unlinked == 1 else 'links'}")
-    return Said(answers.Forgotten(forgotten=gone, missing=missing, unlinked=unlinked), "; ".join(said))
+    answer = answers.Forgotten(forgotten=gone, missing=list(map(fence.identifier, missing)), unlinked=unlinked)
+    return Said(answer, "; ".join(said))
 
 
 def _link(memory: Memory, given: arguments.Link) -> Said:
-    made = memory.engine.link(given.source, given.target, given.type, given.weight)
-    answer = answers.Connected(source=made.source, target=made.target, type=made.type, weight=made.weight)
-    return Said(answer, fence.line(f"{made.source} {made.type} {made.target}"))
+    made = memory.engine.link(_id(memory, given.source), _id(memory, given.target), given.type, given.weight)
+    answer = answers.Connected(
+        source=fence.identifier(made.source),
+        target=fence.identifier(made.target),
+        type=fence.label(made.type),
+        weight=made.weight,
+    )
+    return Said(answer, f"linked {fence.quote(made.source)} {fence.quote(made.type)} {fence.quote(made.target)}")
 
 
 def _feedback(memory: Memory, given: arguments.Feedback) -> Said:
-    if memory.engine.get(given.id) is None:
-        raise NotFoundError(f"feedback: there is no document {given.id!r}; give the id that recall gave")
-    said = memory.engine.feedback(given.query, given.id, given.good)
-    answer = answers.Judged(query=said.query, id=said.id, good=said.good, at=said.at.isoformat())
-    return Said(answer, f"noted: {fence.line(said.id)} was a {'good' if said.good else 'bad'} answer")
+    id = _id(memory, given.id)
+    if memory.engine.get(id) is None:
+        raise NotFoundError(f"feedback: there is no document {id!r}; give the id that recall gave")
+    said = memory.engine.feedback(given.query, id, given.good)
+    answer = answers.Judged(
+        query=fence.neutral(said.query), id=fence.identifier(said.id), good=said.good, at=said.at.isoformat()
+    )
+    return Said(answer, f"noted: {fence.quote(said.id)} was a {'good' if said.good else 'bad'} answer")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -157,13 +171,14 @@ def _feedback(memory: Memory, given: arguments.Feedback) -> Said:
 
 def _recall(memory: Memory, given: arguments.Recall) -> Said:
     wishes: dict[str, Any] = {"min_relevance": given.min_relevance} if "min_relevance" in given.model_fields_set else {}
-    found = _search(memory, given.query, given.k, given.where, given.as_of, exclude=given.exclude, **wishes)
+    exclude = [_id(memory, id) for id in given.exclude]
+    found = _search(memory, given.query, given.k, given.where, given.as_of, exclude=exclude, **wishes)
     items = [_memory(hit) for hit in found]
-    answer = answers.Recalled(query=found.query, memories=items, degraded=_lost(found.degraded))
+    answer = answers.Recalled(query=fence.neutral(found.query), memories=items, degraded=_lost(found.degraded))
     if not items:
         return Said(answer, "\n".join(["nothing remembered matches", *_notes(found.degraded)]))
     count = f"{len(items)} {'memory' if len(items) == 1 else 'memories'}, best first"
-    return Said(answer, "\n".join([count, fence.fenced(map(_entry, items)), *_notes(found.degraded)]))
+    return Said(answer, "\n".join([count, fence.fenced(map(_entry, found)), *_notes(found.degraded)]))
 
 
 def _context(memory: Memory, given: arguments.Context) -> Said:
@@ -172,11 +187,16 @@ def _context(memory: Memory, given: arguments.Context) -> Said:
     found = _search(memory, given.query, CONTEXT_DEPTH, given.where, given.as_of)
     block = assemble((), found.hits, given.budget, passages=True)
     sources = [
-        answers.Source(number=source.number, id=source.id, uri=address(source.id), title=fence.line(source.title))
+        answers.Source(
+            number=source.number,
+            id=fence.identifier(source.id),
+            uri=address(source.id),
+            title=fence.line(source.title),
+        )
         for source in block.sources
     ]
     answer = answers.Assembled(
-        query=found.query,
+        query=fence.neutral(found.query),
         text=block.text,
         sources=sources,
         tokens=block.tokens,
@@ -204,45 +224,51 @@ def _memory(hit: Hit) -> answers.Memory:
     document = hit.document
     return answers.Memory(
         rank=hit.rank,
-        id=hit.id,
+        id=fence.identifier(hit.id),
         uri=address(hit.id),
         title=fence.line(document.title),
-        kind=fence.line(document.kind),
+        kind=fence.label(document.kind),
         text=fence.neutral(hit.text),
-        excerpt=hit.text.strip() != document.text.strip(),
+        excerpt=_is_excerpt(hit),
         relevance=round(hit.relevance, 3),
         found_by=[part.leg for part in hit.contributions],
         importance=document.importance,
         created=_moment(document.created),
         valid_from=_moment(document.valid_from),
         valid_to=_moment(document.valid_to),
-        meta=_neutral(wire.plain(document.meta)),
-        stands_for=list(hit.stands_for),
-        resolved_by=list(hit.resolved_by),
+        meta=fence.plain(wire.plain(document.meta)),
+        stands_for=list(map(fence.identifier, hit.stands_for)),
+        resolved_by=list(map(fence.identifier, hit.resolved_by)),
     )
 
 
-def _entry(item: answers.Memory) -> tuple[str, str]:
-    """One memory as a reader sees it: a line about it, and what it says, which is all quoted."""
-    about = [f"[{item.rank}] {fence.line(item.id)}", item.kind, f"relevance {item.relevance:.2f}", item.created[:10]]
-    if item.valid_to:
-        about.append(f"valid until {item.valid_to[:10]}")
-    if item.stands_for:
-        about.append(f"supersedes {', '.join(map(fence.line, item.stands_for))}")
-    if item.resolved_by:
-        about.append(f"resolved by {', '.join(map(fence.line, item.resolved_by))}")
-    if item.excerpt:
-        about.append(f"excerpt of {item.uri}")
-    meta = json.dumps(item.meta, ensure_ascii=False) if item.meta else ""
-    return " · ".join(part for part in about if part), "\n".join(part for part in (item.title, item.text, meta) if part)
+def _entry(hit: Hit) -> tuple[str, str]:
+    """One memory as a reader sees it: a line about it, in which names are quoted, and what it says, which all is."""
+    document = hit.document
+    about = [f"[{hit.rank}] {fence.quote(hit.id)}", fence.quote(document.kind), f"relevance {hit.relevance:.2f}"]
+    if document.created:
+        about.append(_moment(document.created)[:10])
+    if document.valid_to:
+        about.append(f"valid until {_moment(document.valid_to)[:10]}")
+    if hit.stands_for:
+        about.append(f"supersedes {', '.join(map(fence.quote, hit.stands_for))}")
+    if hit.resolved_by:
+        about.append(f"resolved by {', '.join(map(fence.quote, hit.resolved_by))}")
+    if _is_excerpt(hit):
+        about.append(f"excerpt of {address(hit.id)}")
+    title = f"title: {fence.quote(document.title)}" if document.title else ""
+    meta = f"meta: {fence.as_json(wire.plain(document.meta))}" if document.meta else ""
+    return " · ".join(about), "\n".join(part for part in (title, hit.text, meta) if part)
 
 
-def _neutral(value: Any) -> Any:
-    if isinstance(value, str):
-        return fence.neutral(value)
-    if isinstance(value, dict):
-        return {fence.line(name): _neutral(item) for name, item in value.items()}
-    return [_neutral(item) for item in value] if isinstance(value, list) else value
+def _is_excerpt(hit: Hit) -> bool:
+    return hit.text.strip() != hit.document.text.strip()
+
+
+def _id(memory: Memory, given: str) -> str:
+    """The id that is meant: itself, or the one whose address was given in its place (see ``fence.identifier``)."""
+    meant = id_of(given)
+    return given if meant is None or memory.engine.get(given) is not None else meant
 
 
 def _moment(value: Any) -> str:
@@ -254,11 +280,11 @@ def _start(text: str) -> str:
 
 
 def _lost(degraded: Iterable[Degraded]) -> list[answers.Lost]:
-    return [answers.Lost(part=item.part, reason=without_paths(item.reason)) for item in degraded]
+    return [answers.Lost(part=item.part, reason=fence.line(without_paths(item.reason))) for item in degraded]
 
 
 def _notes(degraded: Iterable[Degraded]) -> list[str]:
-    return [fence.line(f"note: {item.part} did not answer: {without_paths(item.reason)}") for item in degraded]
+    return [f"note: {item.part} did not answer: {fence.quote(without_paths(item.reason))}" for item in degraded]
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
