@@ -132,6 +132,10 @@ class Bridge:
 
         return await self._timed(call)
 
+    async def permit(self, caller: Caller, scope: str, collection: str) -> None:
+        """Refuse who may not, before their body is read; the work itself asks again."""
+        await self._timed(lambda: self.allow(caller, scope, collection))
+
     def stats(self) -> Iterator[Stats]:
         """Of every collection, whoever opened it; of one that is being dropped, or cannot be opened, there are none."""
         for name in self.engines.names():
