@@ -50,6 +50,8 @@ ROUTERS = (
     *(collections, documents, remembering, facets, searching, settings, judging, learning, moving),
     *(evaluations, choices, recent, health, conversations, seeds, page),
 )
+#: In the order in which they are tried.
+ROUTES = tuple(route for module in ROUTERS for route in module.router.routes)
 
 
 def create(config: Config) -> FastAPI:
@@ -77,7 +79,7 @@ def create(config: Config) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID"],
         )
-    app.add_middleware(gate.Gate, config=config)
+    app.add_middleware(gate.Gate, config=config, routes=ROUTES)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
@@ -106,7 +108,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     found: set[str] = set()
-    for route in (route for module in ROUTERS for route in module.router.routes):
+    for route in ROUTES:
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()
     return found

@@ -10,10 +10,12 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.errors import TrivetError
@@ -32,8 +34,8 @@ UNKNOWN = "unknown"  # a path that is no route's: not a label each
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, config: Config) -> None:
-        self._app, self._config = app, config
+    def __init__(self, app: ASGIApp, config: Config, routes: Sequence[BaseRoute]) -> None:
+        self._app, self._config, self._routes = app, config, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,17 +55,24 @@ class Gate:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 named = [*message.get("headers", ()), (b"x-request-id", identifier.encode()), NO_SNIFFING]
-                if status >= 400 and incoming.is_abandoned and not any(name == b"connection" for name, _ in named):
-                    named.append((b"connection", b"close"))
+                if cut_off():
+                    named = [item for item in named if item[0] != b"connection"] + [(b"connection", b"close")]
                 message["headers"] = named
+            elif cut_off() and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await incoming.drain()
+                message = {"type": "http.response.body", "body": b""}
             await send(message)
+
+        def cut_off() -> bool:
+            return status >= 400 and incoming.is_abandoned
 
         try:
             if scope["path"] not in OPEN:
                 refuse_foreign(scope["headers"], scope["method"], self._config)
             _refuse_unreadable(scope)
             if incoming.is_announced:
-                route = limits.asked(scope, self._config)
+                route = limits.asked(scope, self._routes, self._config)
                 incoming.limit(route, self._config)
                 if route.body is not None:
                     await scope["app"].state.bridge.permit(caller, route.body.scope, route.collection)

@@ -7,12 +7,13 @@ never has its body read. An import streams: its lines are limited one by one, an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import QueryParams
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.types import Message, Receive, Scope
 
 from trivet.surfaces.hosts import header
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from trivet.surfaces.config import Config
 
 NO_BODY_BYTES = 65_536  # for a route that takes none; as much as uvicorn holds before it stops to read
+#: What is still taken from a client that was answered while it sent, and thrown away. One that is cut off at once does
+#: not read the answer: a socket that is closed with something unread resets the connection (nginx: lingering_close).
+LINGER_BYTES, LINGER_SECONDS = 16_000_000, 2.0
 CLOSE = {"Connection": "close"}
 
 
@@ -65,9 +69,9 @@ class Asked:
     collection: str = ""
 
 
-def asked(scope: Scope, config: Config) -> Asked:
+def asked(scope: Scope, routes: Sequence[BaseRoute], config: Config) -> Asked:
     """Return what the request's route says of its body; the first route that matches, as the router finds it."""
-    for route in scope["app"].routes:
+    for route in routes:
         match, found = route.matches(scope)
         if match is Match.FULL:
             body = BODIES.get((scope["method"], getattr(route, "path", "")))
@@ -130,6 +134,16 @@ class Incoming:
         elif self._read > self._limit:
             raise Refused("too-large", f"body: more than {self._limit:,} bytes; send less at a time", "body", CLOSE)
         return message
+
+    async def drain(self) -> None:
+        """Throw away what still comes, for a moment; the answer is on its way."""
+        left = LINGER_BYTES
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while left > 0 and not self._whole:
+                    message = await self._receive()
+                    self._whole = not message.get("more_body", False)  # also when the client is gone
+                    left -= len(message.get("body", b""))
 
 
 def _number(text: str) -> int:
