@@ -33,6 +33,10 @@ class StoreError(TrivetError, OSError):
     """The store could not be read or written (permissions, full disk, corrupt file)."""
 
 
+class DeadlineError(TrivetError):
+    """The time that was allowed for the call is over; what it had begun to read is given up."""
+
+
 class EmbedderError(TrivetError, RuntimeError):
     """An embedding model could not be loaded or did not answer."""
 
@@ -73,6 +77,7 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     NotFoundError: 1,
     ModelReplacedError: 1,
     StoreError: 1,
+    DeadlineError: 1,
     EmbedderError: 1,
     ScorerError: 1,
     ChatError: 1,

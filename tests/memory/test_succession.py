@@ -96,3 +96,18 @@ def test_whatever_the_links_everyone_has_one_end_and_the_order_they_come_in_is_n
     assert len(set(keys)) == len(keys)
     assert {end(one, letter) for letter in "abcdefgh"} == {chr(int(key)) for key in keys}
     assert [item.score for item in followed] == sorted((item.score for item in followed), reverse=True)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=30), st.permutations(range(13)))
+def test_the_end_is_the_same_in_whatever_order_it_is_asked(pairs: list[tuple[int, int]], order: list[int]) -> None:
+    """What was remembered of one document is right for another: each is asked of chains that know nothing yet."""
+    links = [Succession(old, str(old), new, str(new), float(new)) for old, new in pairs]
+    found = Chains(links, everything)
+    assert [found.newest(key) for key in order] == [Chains(links, everything).newest(key) for key in order]
+
+
+def test_a_long_chain_is_walked_once() -> None:
+    """Not once a document, and no step looks through all steps before it."""
+    count = 20_000
+    found = Chains([Succession(at, str(at), at + 1, str(at + 1), float(at)) for at in range(count)], everything)
+    assert {found.newest(key) for key in range(count)} == {count}

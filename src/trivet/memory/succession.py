@@ -23,6 +23,7 @@ class Chains:
         self._next: dict[Key, Key] = {}
         self._age: dict[Key, tuple[float, str]] = {}
         self._ids: dict[Key, str] = {}
+        self._ends: dict[Key, Key] = {}
         for item in found:
             self._ids[item.old] = item.old_id
             if item.old == item.new or not allowed(item.new):
@@ -37,13 +38,22 @@ class Chains:
         return self._ids[key]
 
     def newest(self, key: Key) -> Key:
-        path = [key]
-        while (following := self._next.get(path[-1])) is not None:
-            if following in path:
-                circle = path[path.index(following) :]
-                return max(circle, key=lambda member: self._age[member])
-            path.append(following)
-        return path[-1]
+        """The end of its steps. It is remembered for all of them: a chain of n is walked once, not n times."""
+        path: dict[Key, None] = {}  # in order, and quick to look into
+        end = key
+        while end not in self._ends and end not in path:
+            path[end] = None
+            if (following := self._next.get(end)) is None:
+                break
+            end = following
+        else:
+            if end in self._ends:
+                end = self._ends[end]
+            else:
+                circle = list(path)[list(path).index(end) :]
+                end = max(circle, key=lambda member: self._age[member])
+        self._ends.update(dict.fromkeys(path, end))
+        return end
 
     def follow(self, pool: Sequence[Candidate], shown: Allowed) -> tuple[list[Candidate], dict[Key, tuple[str, ...]]]:
         """The pool with every superseded candidate replaced in its place, and key → the ids it stands for.

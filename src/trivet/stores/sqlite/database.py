@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from trivet import deadline
 from trivet.errors import InputError, StoreError
 from trivet.stores.sqlite.log import check_log
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
@@ -139,10 +140,12 @@ class Database:
     def read(self) -> sqlite3.Connection:
         """This thread's own connection."""
         self._check_open()
+        deadline.check()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             self._forget_dead_threads()
             connection = self._local.connection = self._connect(threading.current_thread())
+            connection.set_progress_handler(deadline.passed, deadline.INSTRUCTIONS)
         return connection
 
     def _forget_dead_threads(self) -> None:
@@ -175,16 +178,31 @@ class Database:
         self._check_open()
         if self.read_only:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
-        with self._write_lock, self.explained():
+        with deadline.acquired(self._write_lock), self.explained():
             connection = self._writer
-            connection.execute("BEGIN IMMEDIATE")
+            self._begin(connection)
             try:
-                yield connection
+                with deadline.lifted():
+                    yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Wait for the other processes, but no longer than this request may take."""
+        if deadline.left() is None:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        connection.execute(f"PRAGMA busy_timeout={deadline.within(BUSY_SECONDS) * 1000:.0f}")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            deadline.check()
+            raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -194,6 +212,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
+            if str(error) == "interrupted":
+                deadline.check()
             raise StoreError(_explanation(self.path, error)) from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damaged bytes
             raise StoreError(_explanation(self.path, sqlite3.DatabaseError("malformed schema"))) from error

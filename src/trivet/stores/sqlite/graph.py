@@ -21,8 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import FileLock, Timeout
 
+from trivet import deadline
 from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
-from trivet.errors import StoreError
+from trivet.errors import TrivetError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 from trivet.stores.sqlite import snapshots
 
@@ -82,6 +83,7 @@ class GraphIndex:
                 self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""))
             return self._graph
 
+    @deadline.lifted()
     def catch_up(
         self, version: int, progress: Progress | None = None, give_way: Callable[[], None] | None = None
     ) -> None:
@@ -242,7 +244,7 @@ class GraphIndex:
                 newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
                 if state["pid"] > newest[0] or state["removed"] > newest[1]:
                     raise ValueError(f"{folder.name} is of a later state of the store")
-            except StoreError:
+            except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import FileLock, Timeout
 
-from trivet.errors import StoreError
+from trivet import deadline
+from trivet.errors import TrivetError
 from trivet.stores.sqlite import codes, snapshots
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
@@ -70,6 +71,7 @@ class VectorIndex:
         with self._lock:
             return int(sum(np.count_nonzero(block.pids) for block in (self._base, self._tail)))
 
+    @deadline.lifted()
     def catch_up(self, version: int) -> None:
         with self._lock:
             if version != self._seen:
@@ -222,7 +224,7 @@ class VectorIndex:
                 newest = self._source.newest()  # after the snapshot was read: another process may be ahead of us
                 if state["vid"] > newest[0] or state["removed"] > newest[1]:
                     raise ValueError(f"{folder.name} is of a later state of the store")
-            except StoreError:
+            except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trivet import deadline
 from trivet.errors import TrivetError
 from trivet.receipts import Receipts
 from trivet.stores.contract import Model
@@ -43,6 +44,7 @@ class Projections(Scopes):
         self.receipts = Receipts(self._folder / "imports", self._uid)
         self._counting, self._embedded = threading.Lock(), 0  # how often vectors were added from here
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def words(self) -> TermIndex:
         from trivet.stores.sqlite.terms import TermIndex
 
@@ -54,6 +56,7 @@ class Projections(Scopes):
                 )
             return self._words
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def trigrams(self) -> TermIndex:
         from trivet.stores.sqlite.terms import TermIndex
 
@@ -64,6 +67,7 @@ class Projections(Scopes):
                 )
             return self._trigrams
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def concepts(self) -> GraphIndex:
         from trivet.stores.sqlite.graph import GraphIndex
 
@@ -73,6 +77,7 @@ class Projections(Scopes):
                 self._graph = GraphIndex(self._folder / "graph", self, identity, self.analyzer.stop_words)
             return self._graph
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def meaning(self, model: Model) -> VectorIndex:
         from trivet.stores.sqlite.meaning import VectorIndex
 
