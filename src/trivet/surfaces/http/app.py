@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -99,8 +98,7 @@ async def _answer(request: Request, found: problems.Problem) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     found = gate.known(error)
-    if found.status >= 500:
-        logs.event("failed", logging.ERROR, error)
+    gate.report(found, error)
     if found.status == 405:  # starlette names the methods of one route; a path may have several
         found = replace(found, headers={"Allow": ", ".join(sorted(_methods(request)))})
     return await _answer(request, found)

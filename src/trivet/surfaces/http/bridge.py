@@ -91,6 +91,11 @@ class Engines:
         self._main.close()
 
 
+def _is_of(error: BaseException, future: asyncio.Future[Any]) -> bool:
+    """Did the work itself raise it, rather than whoever waits for it?"""
+    return future.done() and not future.cancelled() and future.exception() is error
+
+
 class Bridge:
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -180,7 +185,7 @@ class Bridge:
         try:
             return await asyncio.wait_for(asyncio.shield(future), self.config.request_seconds)
         except (TimeoutError, DeadlineError) as error:
-            if isinstance(error, TimeoutError) and future.done() and not future.cancelled():  # its own
+            if isinstance(error, TimeoutError) and _is_of(error, future):
                 raise
             raise Refused(
                 "timeout",

@@ -79,8 +79,7 @@ class Gate:
             await self._app(scope, incoming.receive, sending)
         except Exception as error:
             told = await keyed(scope, known(error))
-            if told.status >= 500:
-                logs.event("failed", logging.ERROR, error)
+            report(told, error)
             if status:  # it is under way: all that is left is to end it
                 raise
             await _send(sending, told, identifier)
@@ -114,6 +113,14 @@ async def keyed(scope: Scope, told: problems.Problem) -> problems.Problem:
     except TrivetError as error:
         return problems.of(error)
     return told
+
+
+def report(told: problems.Problem, error: Exception) -> None:
+    """Log a failure with its stack; a request that took too long is not one of the code."""
+    if told.kind == "timeout":
+        logs.event("timed out", logging.WARNING)
+    elif told.status >= 500:
+        logs.event("failed", logging.ERROR, error)
 
 
 def known(error: Exception) -> problems.Problem:
