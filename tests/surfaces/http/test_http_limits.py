@@ -88,10 +88,45 @@ class Sender:
             except OSError:
                 return sent, b""
 
+    def send_raw(self, head: bytes, piece: bytes, most: int) -> int:
+        """MB of ``piece`` that could be sent."""
+        with socket.create_connection(self._address, 30) as peer:
+            sent = 0
+            try:
+                peer.sendall(head)
+                while sent < most * 1_000_000:
+                    peer.sendall(piece)
+                    sent += len(piece)
+            except OSError:  # closed by the server
+                pass
+            return sent // 1_000_000
+
 
 def resident_mb(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+class Watching:
+    """The most memory that a process has, while this is open."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._ended = pid, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.peak = 0.0
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.01):
+            self.peak = max(self.peak, resident_mb(self._pid))
+
+    def __enter__(self) -> Watching:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.peak = max(self.peak, resident_mb(self._pid))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from /proc")
@@ -105,16 +140,7 @@ def test_who_has_no_key_cannot_fill_the_memory(server: Callable[..., Any], tmp_p
         ("POST", f"{HOME}/import"), ("POST", "/nothing/import"), ("POST", "/nothing"), ("PATCH", "/settings"),
         ("GET", f"{HOME}/export"), ("GET", "/healthz"), ("DELETE", f"{HOME}/documents/import"), ("POST", "/"),
     ]  # fmt: skip
-    peak, ended = before, threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not ended.wait(0.01):
-            peak = max(peak, resident_mb(running.process.pid))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
+    with Watching(running.process.pid) as memory:
         for method, path in paths:
             sent, _ = sender.send(method, path, 50)
             assert sent < 50 or method in ("GET", "DELETE"), (path, "refused, and the connection closed")
@@ -123,10 +149,49 @@ def test_who_has_no_key_cannot_fill_the_memory(server: Callable[..., Any], tmp_p
         assert sent < 50, "a key that only reads"
         sent, _ = sender.send("POST", f"{HOME}/search", 50, allowed_less)
         assert sent < 50, "a body that is too long for a key that may"
-    finally:
-        ended.set()
-        watcher.join()
-    assert peak - before < GROWTH_MB, f"{before:.0f} MB before, {peak:.0f} MB at most"
+    assert memory.peak - before < GROWTH_MB, f"{before:.0f} MB before, {memory.peak:.0f} MB at most"
+
+
+CHUNKED = b"POST /v1/collections/default/search HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from /proc")
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"a" * 100_000),
+        (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n", b"X: aaaaaaaaaaaa\r\n" * 6_000),
+        (b"GET /", b"a" * 100_000),
+        (CHUNKED + b"1;", b"a" * 100_000),
+        (CHUNKED + b"1\r\n{\r\n0\r\n", b"X: aaaaaaaaaaaa\r\n" * 6_000),
+        (b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 2_000),
+    ],
+    ids=["a header", "headers", "an address", "a chunk's extension", "trailers", "requests that wait for no answer"],
+)
+def test_what_has_no_end_before_the_body_is_cut_off(server: Callable[..., Any], head: bytes, piece: bytes) -> None:
+    running = server()
+    before = resident_mb(running.process.pid)
+    with Watching(running.process.pid) as memory:
+        assert Sender(running.url).send_raw(head, piece, 30) < 30
+    assert memory.peak - before < GROWTH_MB, f"{before:.0f} MB before, {memory.peak:.0f} MB at most"
+    with running.http() as client:
+        assert client.get("/healthz").status_code == 200
+
+
+def test_requests_that_do_not_wait_are_answered_in_order(server: Callable[..., Any]) -> None:
+    running = server()
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 30) as peer:
+        paths = [f"/{number}" for number in range(20)]
+        peer.sendall("".join(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" for path in paths).encode())
+        answer = b""
+        while answer.count(b"404 Not Found") < len(paths):
+            answer += peer.recv(65_536)
+        head = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX: " + "a" * 60_000
+        peer.sendall(f"{head}\r\n\r\n".encode())
+        while piece := peer.recv(65_536):
+            answer += piece
+    assert answer.endswith(b'{"status":"ok"}')
 
 
 def test_what_is_announced_too_long_is_refused_before_it_comes(server: Callable[..., Any]) -> None:

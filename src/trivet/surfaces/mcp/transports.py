@@ -71,7 +71,8 @@ def http(memory: Memory, host: str, port: int, told: Callable[[str], None]) -> N
         )
         app = build(memory).streamable_http_app(streamable_http_path=PATH, transport_security=security, host=host)
         guarded = Guard(app, keys, memory, local)
-        config = uvicorn.Config(guarded, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+        # h11 limits the headers; what is faster (httptools) does not, and would be taken where it is installed
+        config = uvicorn.Config(guarded, http="h11", log_config=None, access_log=False, timeout_graceful_shutdown=5)
         with contextlib.closing(listening):
             told(f"http://{f'[{host}]' if ':' in host else host}:{bound}{PATH}")
             uvicorn.Server(config).run(sockets=[listening])
