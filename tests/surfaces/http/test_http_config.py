@@ -50,6 +50,18 @@ def test_a_wrong_value_is_named_with_its_source(variable: str, value: str) -> No
         resolve({}, {variable: value})
 
 
+def test_names_of_a_proxy_come_from_everywhere(tmp_path: Path) -> None:
+    file = tmp_path / "trivet.toml"
+    file.write_text('allowed_hosts = ["a.example"]')
+    assert resolve({}, {}, file)[0].allowed_hosts == ("a.example",)
+    assert resolve({}, {"TRIVET_ALLOWED_HOSTS": "b.example, c.example:81"}, file)[0].allowed_hosts == (
+        "b.example",
+        "c.example:81",
+    )
+    assert resolve({"allowed_hosts": "d.example"}, {}, file)[0].allowed_hosts == ("d.example",)
+    assert resolve({}, {})[0].allowed_hosts == ()
+
+
 def test_a_wrong_file(tmp_path: Path) -> None:
     for text, told in (("prot = 1", "did you mean 'port'"), ("port =", "not TOML"), ("port = true", "not allowed")):
         (tmp_path / "bad.toml").write_text(text)
