@@ -51,7 +51,7 @@ def test_a_wrong_value_is_named_with_its_source(variable: str, value: str) -> No
 
 
 def test_names_of_a_proxy_come_from_everywhere(tmp_path: Path) -> None:
-    file = tmp_path / "trivet.toml"
+    file = tmp_path / "other.toml"
     file.write_text('allowed_hosts = ["a.example"]')
     assert resolve({}, {}, file)[0].allowed_hosts == ("a.example",)
     assert resolve({}, {"TRIVET_ALLOWED_HOSTS": "b.example, c.example:81"}, file)[0].allowed_hosts == (
