@@ -275,6 +275,10 @@ def test_cors_is_off_unless_asked_for(service: Callable[..., TestClient]) -> Non
     refused = open_.get(f"{HOME}/documents/nope", headers=origin)
     assert refused.status_code == 404
     assert refused.headers["access-control-allow-origin"] == origin["Origin"], "or the page learns nothing of it"
+    keyed = service("keyed.db", cors_origins=("https://app.example.com",), require_key=True)
+    refused = keyed.post(f"{HOME}/search", json={"query": "x"}, headers=origin)
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == origin["Origin"]
 
 
 def test_a_web_page_cannot_use_its_visitors_machine(client: TestClient, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
@@ -75,7 +76,8 @@ class Gate:
                 route = limits.asked(scope, self._routes, self._config)
                 incoming.limit(route, self._config)
                 if route.body is not None:
-                    await scope["app"].state.bridge.permit(caller, route.body.scope, route.collection)
+                    permit = scope["app"].state.bridge.permit
+                    incoming.before_reading = partial(permit, caller, route.body.scope, route.collection)
             await self._app(scope, incoming.receive, sending)
         except Exception as error:
             told = await keyed(scope, known(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,8 @@ class Incoming:
         self._until = asyncio.get_running_loop().time() + self._patience
         self._limit: int | None = config.max_body_bytes
         self._read, self._whole = 0, False
+        #: Refuses who may not, in there where a page of an allowed origin may read the answer (CORS).
+        self.before_reading: Callable[[], Awaitable[None]] | None = None
         lengths = header(headers, b"content-length")
         self._length = _number(lengths[0]) if lengths else 0
         self._chunked = bool(header(headers, b"transfer-encoding"))
@@ -119,6 +121,9 @@ class Incoming:
             raise Refused("media-type", told, "Content-Encoding")
 
     async def receive(self) -> Message:
+        if self.before_reading is not None:
+            check, self.before_reading = self.before_reading, None
+            await check()
         if self._whole:  # all that can still come is that the client goes away, and that may take as long as it likes
             return await self._receive()
         try:
