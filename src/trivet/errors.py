@@ -45,6 +45,10 @@ class StoreReplacedError(StoreError):
     """The file that is open is no longer the store: a backup was put in its place, or it was moved or deleted."""
 
 
+class DeadlineError(TrivetError):
+    """The time that was allowed for the call is over; what it had begun to read is given up."""
+
+
 class EmbedderError(TrivetError, RuntimeError):
     """An embedding model could not be loaded or did not answer."""
 
@@ -88,6 +92,7 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     StoreError: 1,
     StoreBusyError: 1,
     StoreReplacedError: 1,
+    DeadlineError: 1,
     EmbedderError: 1,
     ScorerError: 1,
     ChatError: 1,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
 
+from trivet import deadline
 from trivet.backlog import Backlog, embed, embed_few
 from trivet.embedders import load_embedder
 from trivet.embedders.workers import crew
@@ -82,6 +83,7 @@ class Models:
             self._known[model.id] = found
         return self._known[model.id]
 
+    @deadline.lifted()  # what is stored is embedded, however the request ends that stored it
     def embed_in_background(self) -> None:
         model = self.shelf.state().model
         embedder = self.embedder_of(model)

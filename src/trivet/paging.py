@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from trivet import deadline
 from trivet.fusion.relevance import probability, standings
 from trivet.inquiry import Answers, Asked
 from trivet.neighbours import context_of
@@ -96,6 +97,7 @@ class Pages:
         """Through every reranker that the question concerns; what they have to say is written on the page."""
         tools, begun = self.lent(answers), time.perf_counter()
         for step in steps:
+            deadline.check()
             done = step.apply(hits, query, tools)
             hits = done.hits
             page.said[step.name] = done

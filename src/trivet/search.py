@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trivet import intake
+from trivet import deadline, intake
 from trivet.concepts import concepts
 from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.explaining import Explainer
@@ -96,14 +96,17 @@ class Search:
         started = time.perf_counter()
         for attempt in range(1, TRIES + 1):
             chosen, asked, answers = self._consult(query, where, profile, _ids(exclude), vector, at, overrides, as_of)
+            deadline.check()
             fusing = time.perf_counter()
             self._fuse(answers, chosen, asked)
+            deadline.check()
             following = time.perf_counter()
             with self._shelf.snapshot():  # what the filter allows and what is shown are of one state
                 asked = self._held_to_now(asked, answers)
                 linked = chosen.follow_links and self._shelf.has_chains(asked.state.version)
                 if linked:
                     follow(self._shelf, asked, answers)
+                deadline.check()
                 fetching = time.perf_counter()
                 page = self._pages.page(answers, _offset(offset), asked, chosen)
                 ended = time.perf_counter()
@@ -157,6 +160,7 @@ class Search:
     ) -> tuple[Profile, Asked, Answers]:
         """What the legs say; asked again when the model they began with was replaced under them."""
         for attempt in range(1, TRIES + 1):
+            deadline.check()
             state = self._shelf.state()
             chosen = self._profile(state, profile, {key: overrides[key] for key in overrides if key != "queries"})
             asked = self._ask(state, query, where, exclude, vector, at, chosen, as_of)

@@ -8,8 +8,8 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
-from trivet import pools
-from trivet.errors import InputError, NotFoundError, StoreError
+from trivet import deadline, pools
+from trivet.errors import DeadlineError, InputError, NotFoundError, StoreError
 from trivet.jobs import Companion, Job
 from trivet.profile import LEGS, Profile
 from trivet.types import Degraded, Ranking, Stage
@@ -56,7 +56,9 @@ class Legs:
         """Ask these legs at the same time; one that fails or is late is left out and named."""
         started = time.perf_counter()
         asked = {
-            leg.name: Job(partial(self.rank, leg, questions[leg.name], profile.depth(leg.name, profile.k)))
+            leg.name: Job(
+                deadline.carried(partial(self.rank, leg, questions[leg.name], profile.depth(leg.name, profile.k)))
+            )
             for leg in legs
         }
         mine = [leg.name for leg in legs if self._is_mine(leg, legs[-1]) and is_current(leg.name)]
@@ -75,16 +77,17 @@ class Legs:
         for leg, job in asked.items():
             allowed = profile.timeouts[leg]
             try:
-                done = job.result(max(0.0, started + allowed / 1000 - time.perf_counter()))
+                done = job.result(deadline.within(max(0.0, started + allowed / 1000 - time.perf_counter())))
                 ranking, ms, _ = done
                 self.remember(leg, done)
                 if ms > allowed:
                     raise TimeoutError
             except TimeoutError as error:
                 job.cancel()
+                deadline.check()
                 own = job.error is error  # an embedder's own
                 answers.degraded.append(Degraded(leg, str(error) if own else f"no answer within {allowed:g} ms"))
-            except (InputError, NotFoundError):
+            except (InputError, NotFoundError, DeadlineError):
                 raise
             except Exception as error:
                 answers.degraded.append(Degraded(leg, str(error) or type(error).__name__))

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import httpx
 import numpy as np
 
+from trivet import deadline
 from trivet.embedders.query_cache import QueryCache
 from trivet.embedders.retries import RETRIED, pause_before
 from trivet.embedders.rows import live_texts, scatter, unit_rows
@@ -185,8 +186,10 @@ class HttpModel:
     def _post(self, payload: dict[str, Any]) -> httpx.Response:
         """The first good answer; refusals that may pass are asked again, with growing pauses."""
         for attempt in range(1, self._endpoint.attempts + 1):
+            deadline.check()
+            patience = max(0.001, deadline.within(self._endpoint.timeout))
             try:
-                response = self._client.post(self._endpoint.url, json=payload)
+                response = self._client.post(self._endpoint.url, json=payload, timeout=patience)
             except httpx.TimeoutException:
                 failure, asked_for = f"did not answer within {self._endpoint.timeout:g} s", None
             except httpx.TransportError as error:
@@ -201,7 +204,8 @@ class HttpModel:
                     raise self._error(failure)
                 asked_for = response.headers.get("retry-after")
             if attempt < self._endpoint.attempts:
-                time.sleep(pause_before(attempt, self._endpoint.backoff, asked_for, random.random()))
+                pause = pause_before(attempt, self._endpoint.backoff, asked_for, random.random())
+                time.sleep(deadline.within(pause))
         raise self._error(f"{failure} (asked {self._endpoint.attempts} times)")
 
     def _rows(self, response: httpx.Response, count: int) -> Any:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from trivet import deadline
 from trivet.rerank.folding import fold
 from trivet.types import Document
 
@@ -53,6 +54,7 @@ def copies(texts: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
     """Which ids say the same, of (id, text): groups of two or more, in the order they came."""
     groups: dict[str, list[str]] = {}
     for id, text in texts:
+        deadline.check()
         groups.setdefault(fold(text), []).append(id)
     return [tuple(group) for group in groups.values() if len(group) > 1]
 

@@ -21,6 +21,7 @@ from concurrent.futures import TimeoutError as OutOfTime
 from dataclasses import dataclass
 from typing import ClassVar
 
+from trivet import deadline
 from trivet.rerank.reranker import Reranked, Reranker, Scoring, Tools, best_first, option, renumbered
 from trivet.types import Degraded, Hit, Query
 
@@ -112,7 +113,7 @@ class _Asked:
             self._remembered = len(self._scores) - len(missing)
             if missing:
                 self._open()
-            ends = time.monotonic() + ms / 1000
+            ends = time.monotonic() + deadline.within(ms / 1000)
             for start in range(0, len(missing), self._scorer.batch):
                 if trouble := self._ask(missing[start : start + self._scorer.batch], ends, ms):
                     return trouble
@@ -123,7 +124,7 @@ class _Asked:
     def _open(self) -> None:
         opening = self._scorer.open()
         try:
-            opening.result(OPENING)
+            opening.result(deadline.within(OPENING))
         except OutOfTime:
             if opening.done():  # its own error
                 raise

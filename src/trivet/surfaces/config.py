@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InputError
+from trivet.surfaces import hosts
 
 FILE = "trivet.toml"  # read from the current folder where no other is named
 FILE_VARIABLE = "TRIVET_CONFIG"
@@ -37,6 +38,7 @@ class Config:
     threads: int = 8
     require_key: bool = False
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     max_body_bytes: int = 16_000_000
     max_batch: int = 1_000
     max_filter_depth: int = 10
@@ -61,7 +63,8 @@ class Config:
     @classmethod
     def from_json(cls, text: str) -> Config:
         plain: dict[str, Any] = json.loads(text)
-        return cls(**{**plain, "cors_origins": tuple(plain["cors_origins"])})
+        lists = {name: tuple(plain[name]) for name in ("cors_origins", "allowed_hosts")}
+        return cls(**{**plain, **lists})
 
 
 HELP = {
@@ -75,6 +78,7 @@ HELP = {
     "threads": "calls of the engine at a time, in each process",
     "require_key": "ask for a key even on this machine and even if there is none yet",
     "cors_origins": "web origins that browsers may ask from; none by default",
+    "allowed_hosts": "names that a request's Host may have beside this machine's own; for a proxy that passes its own",
     "max_body_bytes": "the largest body (413); an import may be longer, but not one of its lines",
     "max_batch": "documents in one request (413); an import takes any number",
     "max_filter_depth": "levels of a nested filter (422)",
@@ -203,6 +207,14 @@ def _origins(value: Any) -> tuple[str, ...]:
     return found
 
 
+def _hosts(value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else list(value)
+    found = tuple(item.strip() for item in items if item.strip())
+    if any(hosts.host(item) is None for item in found):
+        raise ValueError
+    return found
+
+
 def _table_of(value: Any) -> dict[str, Any]:
     return dict(value.items())  # a text has none
 
@@ -227,6 +239,7 @@ _CHECKS: dict[str, Check] = {
     "threads": _whole(1, 1_000),
     "require_key": (_truth, "true or false"),
     "cors_origins": (_origins, "origins such as https://app.example.com"),
+    "allowed_hosts": (_hosts, "names such as search.example.com or search.example.com:8443"),
     "max_body_bytes": _whole(1_000, 10**10),
     "max_batch": _whole(1, 1_000_000),
     "max_filter_depth": _whole(1, 20),

@@ -275,6 +275,10 @@ def test_cors_is_off_unless_asked_for(service: Callable[..., TestClient]) -> Non
     refused = open_.get(f"{HOME}/documents/nope", headers=origin)
     assert refused.status_code == 404
     assert refused.headers["access-control-allow-origin"] == origin["Origin"], "or the page learns nothing of it"
+    keyed = service("keyed.db", cors_origins=("https://app.example.com",), require_key=True)
+    refused = keyed.post(f"{HOME}/search", json={"query": "x"}, headers=origin)
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == origin["Origin"]
 
 
 def test_a_web_page_cannot_use_its_visitors_machine(client: TestClient, tmp_path: Path) -> None:
@@ -292,9 +296,56 @@ def test_a_web_page_cannot_use_its_visitors_machine(client: TestClient, tmp_path
         assert client.post(f"{HOME}/search", json={"query": "x"}, headers=headers).status_code == 200, headers
     assert client.get("/healthz", headers={"Host": "10.0.0.7"}).status_code == 200
     with Keys(tmp_path / "memory.db") as keys:
-        _, text = keys.create("behind a proxy")
-    known = {"Host": "search.example.com", **bearer(text)}
-    assert client.post(f"{HOME}/search", json={"query": "x"}, headers=known).status_code == 200
+        _, text = keys.create("anyone")
+    for headers in ({"Host": "search.example.com"}, {"Origin": "https://evil.example"}):
+        known = {**headers, **bearer(text)}
+        assert client.post(f"{HOME}/search", json={"query": "x"}, headers=known).status_code == 403, "a key or not"
+
+
+NOT_A_KEY: list[dict[str, str]] = [
+    {}, {"Authorization": "Basic Zm9vOmJhcg=="}, {"Authorization": ""}, {"Authorization": "bearer"},
+    {"Authorization": "Bearer "}, {"X-API-Key": ""}, {"X-API-Key": "junk"}, {"Authorization": "Bearer tvt_x"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", NOT_A_KEY, ids=str)
+def test_host_and_origin_are_checked_whatever_headers_are_sent(client: TestClient, sent: dict[str, str]) -> None:
+    line = b'{"id": "planted", "text": "planted"}'
+    for path in (f"{HOME}/documents", "/v1/collections", "/openapi.json", "/", "/nothing"):
+        answer = client.get(path, headers={"Host": "evil.example", **sent})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (403, "Host"), path
+    for method, path in (("POST", "/import"), ("DELETE", "/documents/planted"), ("PUT", "/documents/planted")):
+        answer = client.request(
+            method,
+            f"{HOME}{path}",
+            content=line,
+            headers={"Origin": "http://evil.example", "Content-Type": "text/plain", **sent},
+        )
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (403, "Origin"), path
+    assert client.get(f"{HOME}/documents").json()["documents"] == []
+
+
+def test_a_proxy_that_passes_its_own_host_is_named_in_the_settings(service: Callable[..., TestClient]) -> None:
+    client = service(allowed_hosts=("search.example.com", "other.example.com:8443"))
+
+    def status(host: str, **headers: str) -> int:
+        return client.post(f"{HOME}/search", json={"query": "x"}, headers={"Host": host, **headers}).status_code
+
+    assert status("search.example.com") == status("Search.Example.com:444") == status("127.0.0.1") == 200
+    assert status("other.example.com:8443") == 200
+    assert status("other.example.com") == status("search.example.com.evil.example") == 403
+    assert status("search.example.com", Origin="https://search.example.com") == 200
+    assert status("search.example.com", Origin="https://evil.example") == 403
+
+
+def test_a_server_for_others_checks_the_host_where_names_are_given(service: Callable[..., TestClient]) -> None:
+    for name, allowed, wanted in (("a.db", (), 401), ("b.db", ("search.example.com",), 403)):
+        client = service(name, host="0.0.0.0", allowed_hosts=allowed)
+        assert client.get(f"{HOME}/stats", headers={"Host": "10.0.0.7"}).status_code == wanted
+        assert client.get(f"{HOME}/stats", headers={"Host": "search.example.com"}).status_code == 401
+        assert client.get("/readyz", headers={"Host": "10.0.0.7"}).status_code == 200, (
+            "a load balancer asks by any name"
+        )
 
 
 def test_an_import_ends_with_its_key(keyed: tuple[TestClient, Keys]) -> None:

@@ -33,7 +33,7 @@ def test_every_setting_has_help_a_check_and_survives_the_way_to_a_worker() -> No
     names = [item.name for item in fields(Config)]
     assert list(HELP) == names
     assert list(config._CHECKS) == names
-    odd = Config(cors_origins=("https://a.example",), port=1, require_key=True)
+    odd = Config(cors_origins=("https://a.example",), allowed_hosts=("a.example",), port=1, require_key=True)
     assert Config.from_json(odd.to_json()) == odd
 
 
@@ -42,11 +42,24 @@ def test_every_setting_has_help_a_check_and_survives_the_way_to_a_worker() -> No
     [
         ("TRIVET_PORT", "x"), ("TRIVET_PORT", "70000"), ("TRIVET_WORKERS", "0"), ("TRIVET_REQUIRE_KEY", "maybe"),
         ("TRIVET_LOG_LEVEL", "loud"), ("TRIVET_CORS_ORIGINS", "app.example.com"), ("TRIVET_REQUEST_SECONDS", "nan"),
+        ("TRIVET_ALLOWED_HOSTS", "*"), ("TRIVET_ALLOWED_HOSTS", "a.example/x"), ("TRIVET_ALLOWED_HOSTS", "https://a.example"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_named_with_its_source(variable: str, value: str) -> None:
     with pytest.raises(InputError, match=variable):
         resolve({}, {variable: value})
+
+
+def test_names_of_a_proxy_come_from_everywhere(tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text('allowed_hosts = ["a.example"]')
+    assert resolve({}, {}, file)[0].allowed_hosts == ("a.example",)
+    assert resolve({}, {"TRIVET_ALLOWED_HOSTS": "b.example, c.example:81"}, file)[0].allowed_hosts == (
+        "b.example",
+        "c.example:81",
+    )
+    assert resolve({"allowed_hosts": "d.example"}, {}, file)[0].allowed_hosts == ("d.example",)
+    assert resolve({}, {})[0].allowed_hosts == ()
 
 
 def test_a_wrong_file(tmp_path: Path) -> None:

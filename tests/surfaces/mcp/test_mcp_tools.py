@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client
 
 from trivet.engine import Engine
+from trivet.surfaces.mcp import server
 from trivet.surfaces.mcp.tools import TOOLS
 
 NAMES = ["remember", "recall", "context", "update", "link", "feedback", "forget"]
@@ -334,3 +335,14 @@ def test_a_store_error_does_not_tell_where_the_store_is(
 
 def test_the_table_and_the_names_agree() -> None:
     assert [tool.name for tool in TOOLS] == NAMES
+
+
+def test_a_call_ends_with_its_time(call: Callable[..., Any], engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+    monkeypatch.setattr(server, "CALL_SECONDS", 0.1)
+    monkeypatch.setattr(Engine, "search", lambda self, *given, **options: self._shelf._all(endless, ()))
+    answer = call("recall", query="anything")
+    assert answer.is_error
+    assert "time for this request is over" in answer.content[0].text
+    monkeypatch.undo()
+    assert not call("recall", query="anything").is_error

@@ -219,6 +219,20 @@ def test_a_web_page_under_another_name_is_refused(listening: Callable[..., Any])
         assert httpx2.post(address, content="{}", headers=evil).status_code == 421
         evil = {**json_headers, "origin": "http://evil.example"}
         assert httpx2.post(address, content="{}", headers=evil).status_code == 403
+        port = address.split(":")[2].partition("/")[0]
+        for name in (
+            f"127.0.0.1:{port}@evil.example",
+            f"127.0.0.1:{port}.evil.example",
+            "[::1]evil.example",
+            "0.0.0.0",
+        ):
+            for more in ({}, {"Authorization": "Basic x"}, {"X-API-Key": ""}):
+                sent = {**json_headers, **more, "host": name}
+                assert httpx2.post(address, content="{}", headers=sent).status_code == 421, sent
+                assert httpx2.get(address, headers=sent).status_code == 421, sent
+        for origin in ("null", f"http://127.0.0.1:{port}.evil.example", f"http://localhost:{port}@evil.example"):
+            sent = {**json_headers, "Authorization": "Basic x", "origin": origin}
+            assert httpx2.post(address, content="{}", headers=sent).status_code == 403, sent
 
 
 # --- what cannot begin ------------------------------------------------------------------------------------------------

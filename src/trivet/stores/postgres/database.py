@@ -19,6 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
+from trivet import deadline
 from trivet.errors import StoreError
 from trivet.pools import Pool
 from trivet.stores.postgres import nul
@@ -111,6 +112,7 @@ class Database:
         until, pause = time.monotonic() + self.address.patience, PAUSE
         while True:
             self._check_open()
+            deadline.check()
             try:
                 with self._pool.connection() as connection:
                     return work(connection)
@@ -135,7 +137,7 @@ class Database:
             self._check_open()
             if self._threads is None:
                 self._threads = Pool(min(TOGETHER, self.address.pool), "trivet-parts")
-        return list(self._threads.map(work, items))
+        return list(self._threads.map(deadline.carried(work), items))
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The same, planned with these values: a plan for any values cannot know how much they find. On a cluster with
@@ -170,7 +172,7 @@ class Database:
         if self.read_only:
             raise StoreError(f"store: {self.address.shown!r} is read-only (a standby?); nothing was written")
         self.ask(lambda connection: connection.execute("SELECT 1"))  # a connection that hung up is told before, not in
-        with self.connection() as connection, connection.transaction():
+        with deadline.lifted(), self.connection() as connection, connection.transaction():
             yield connection
 
     def outside(self, work: Callable[[Connection], Answer]) -> Answer:

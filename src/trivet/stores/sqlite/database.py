@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakSet
 
+from trivet import deadline
 from trivet.errors import InputError, StoreBusyError, StoreError, StoreReplacedError
 from trivet.stores.sqlite.lock_holders import holders
 from trivet.stores.sqlite.log import check_log
@@ -219,10 +220,12 @@ class Database:
 
     def _own(self, name: str) -> sqlite3.Connection:
         self._check_open()
+        deadline.check()
         connection: sqlite3.Connection | None = getattr(self._local, name, None)
         if connection is None:
             self._forget_dead_threads()
             connection = self._connect(threading.current_thread())
+            connection.set_progress_handler(deadline.passed, deadline.INSTRUCTIONS)
             setattr(self._local, name, connection)
         return connection
 
@@ -279,6 +282,8 @@ class Database:
         self._check_open()
         if self.read_only:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
+        deadline.check()
+        seconds = deadline.within(seconds)
         with self._turn(seconds), self.explained():
             connection = self._writer
             patience = int(1000 * min(seconds, SLICE_SECONDS))
@@ -287,7 +292,8 @@ class Database:
             try:
                 if self.file is not None:
                     self.check_file()
-                yield connection
+                with deadline.lifted():
+                    yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):
@@ -300,6 +306,7 @@ class Database:
     def _turn(self, seconds: float) -> Iterator[None]:
         """Let one thread of this process write at a time."""
         if not self._write_lock.acquire(timeout=seconds if seconds < BUSY_SECONDS else -1):
+            deadline.check()
             raise StoreBusyError(f"store: {str(self.path)!r}: another thread is writing")
         try:
             yield
@@ -314,6 +321,8 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
+            if is_busy(error) or str(error) == "interrupted":
+                deadline.check()
             kind = StoreBusyError if is_busy(error) else StoreError
             raise kind(_explanation(self.path, error)) from error
         except UnicodeDecodeError as error:  # of SQLite's own message, which quotes the damaged bytes

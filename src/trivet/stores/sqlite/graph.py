@@ -21,8 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import Timeout
 
+from trivet import deadline
 from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
-from trivet.errors import StoreError
+from trivet.errors import TrivetError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.waiting import acquire
@@ -89,6 +90,7 @@ class GraphIndex:
                 self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""))
             return self._graph
 
+    @deadline.lifted()
     def catch_up(
         self, version: int, progress: Progress | None = None, give_way: Callable[[], None] | None = None
     ) -> None:
@@ -250,7 +252,7 @@ class GraphIndex:
                 block, state = _load(folder, self._identity)
                 if not self._source.knows(self._folder.name, state["checkpoint"]):
                     raise snapshots.ForeignError(folder.name)
-            except StoreError:
+            except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
                 if isinstance(error, snapshots.ForeignError):

@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import Timeout
 
-from trivet.errors import StoreError
+from trivet import deadline
+from trivet.errors import TrivetError
 from trivet.stores.sqlite import codes, snapshots
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
@@ -73,6 +74,7 @@ class VectorIndex:
         with self._lock:
             return int(sum(np.count_nonzero(block.pids) for block in (self._base, self._tail)))
 
+    @deadline.lifted()
     def catch_up(self, version: int) -> None:
         with self._lock:
             if version != self._seen:
@@ -229,7 +231,7 @@ class VectorIndex:
                 base, state = _load(folder, self._dim, self._identity)
                 if not self._source.knows(self._folder.name, state["checkpoint"]):
                     raise snapshots.ForeignError(folder.name)
-            except StoreError:
+            except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
                 if isinstance(error, snapshots.ForeignError):

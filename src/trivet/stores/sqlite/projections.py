@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trivet import deadline
 from trivet.errors import TrivetError
 from trivet.receipts import Receipts
 from trivet.stores.contract import Model
@@ -50,6 +51,7 @@ class Projections(Scopes):
             self._words = self._trigrams = self._graph = None
             self._meanings = {}
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def words(self) -> TermIndex:
         from trivet.stores.sqlite.terms import TermIndex
 
@@ -61,6 +63,7 @@ class Projections(Scopes):
                 )
             return self._words
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def trigrams(self) -> TermIndex:
         from trivet.stores.sqlite.terms import TermIndex
 
@@ -71,6 +74,7 @@ class Projections(Scopes):
                 )
             return self._trigrams
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def concepts(self) -> GraphIndex:
         from trivet.stores.sqlite.graph import GraphIndex
 
@@ -80,6 +84,7 @@ class Projections(Scopes):
                 self._graph = GraphIndex(self._folder / "graph", self, identity, self.analyzer.stop_words)
             return self._graph
 
+    @deadline.lifted()  # opened for all who ask, not for this request alone
     def meaning(self, model: Model) -> VectorIndex:
         from trivet.stores.sqlite.meaning import VectorIndex
 

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import tantivy
 from filelock import Timeout
 
-from trivet.errors import TrivetError
+from trivet import deadline
+from trivet.errors import DeadlineError, TrivetError
 from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward
 from trivet.stores.sqlite.tail import Tail
@@ -107,6 +108,7 @@ class Words:
 
     # --- catching up --------------------------------------------------------------------------------------------------
 
+    @deadline.lifted()
     def catch_up(self, version: int, progress: Progress | None = None) -> None:
         """See everything the truth held when its version number was read."""
         with self._lock:
@@ -345,6 +347,7 @@ class Words:
             self._make_anew()
         return ask()
 
+    @deadline.lifted()
     def _make_anew(self) -> None:
         with self._lock:
             with contextlib.suppress(Timeout, NoRoomError):
@@ -416,4 +419,6 @@ def _patience(ended: Callable[[], bool]) -> Callable[[int], bool]:
 
 def _is_damage(error: BaseException) -> bool:
     """tantivy reports a damaged file as an error or as a Rust panic, which is no ``Exception``."""
+    if isinstance(error, DeadlineError):
+        return False
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"

@@ -44,6 +44,9 @@ class Set:
     cors_origins: Annotated[
         str | None, option("--cors-origins", "A,B", "Origins that browsers may ask from; none if not said.", _LISTEN)
     ] = None
+    allowed_hosts: Annotated[
+        str | None, option("--allowed-hosts", "A,B", "Names of a proxy that passes its own Host.", _LISTEN)
+    ] = None
     max_body_bytes: Annotated[int | None, option("--max-body-bytes", "N", "The largest body: 413.", _LIMITS)] = None
     max_batch: Annotated[int | None, option("--max-batch", "N", "Documents in one request: 413.", _LIMITS)] = None
     max_filter_depth: Annotated[int | None, option("--max-filter-depth", "N", "Levels of a filter: 422.", _LIMITS)] = (

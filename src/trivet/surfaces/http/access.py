@@ -7,14 +7,14 @@ loopback address is the machine's own user and may everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
-from trivet.keys import Key, Keys, token_of
-from trivet.surfaces.config import is_loopback
+from trivet.keys import Key, Keys
+from trivet.surfaces import hosts
 from trivet.surfaces.http.problems import Refused
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ class Caller:
 
 
 async def caller(request: Request) -> Caller:
-    found = Caller(token_of(dict(request.scope["headers"])))
-    request.state.caller = found
+    found: Caller = request.state.caller
     return found
 
 
@@ -67,22 +66,11 @@ def check(keys: Keys, config: Config, token: str | None, scope: str, collection:
     return key
 
 
-def refuse_foreign(headers: Mapping[bytes, bytes], method: str, config: Config) -> None:
-    """A web page must not use its visitor's machine: neither by a form it posts here (another ``Origin``) nor by a name
-    of its own that it lets point at 127.0.0.1 (another ``Host``). Who has a key has no need of either."""
-    if b"authorization" in headers or b"x-api-key" in headers:
-        return
-    host = headers.get(b"host", b"").decode("latin-1")
-    if config.loopback and not is_loopback(_name(host)):
-        raise Refused("not-allowed", "without a key, ask by this machine's own name: 127.0.0.1 or localhost")
-    origin = headers.get(b"origin", b"").decode("latin-1")
-    if not origin or method in ("GET", "HEAD", "OPTIONS"):  # reading is what CORS is for
-        return
-    allowed = origin in config.cors_origins or "*" in config.cors_origins
-    if not allowed and origin.partition("://")[2] != host:
-        raise Refused("not-allowed", "a web page of another origin may not write here; `cors_origins` allows it")
-
-
-def _name(host: str) -> str:
-    """Without the port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+def refuse_foreign(headers: Sequence[tuple[bytes, bytes]], method: str, config: Config) -> None:
+    """Refuse a request by a web page that is not this server's own, whatever else it carries (``hosts``)."""
+    if (config.loopback or config.allowed_hosts) and hosts.checked_host(headers, config.allowed_hosts) is None:
+        told = "Host: ask by 127.0.0.1, localhost or [::1], or by a name that `allowed_hosts` allows"
+        raise Refused("not-allowed", told, "Host")
+    if method not in hosts.SAFE_METHODS and hosts.is_foreign(headers, config.cors_origins):
+        told = "Origin: a web page of another origin may not write here; `cors_origins` allows it"
+        raise Refused("not-allowed", told, "Origin")

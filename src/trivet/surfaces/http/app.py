@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -50,6 +49,8 @@ ROUTERS = (
     *(collections, documents, remembering, facets, searching, settings, judging, learning, moving),
     *(evaluations, choices, recent, health, conversations, seeds, page),
 )
+#: In the order in which they are tried.
+ROUTES = tuple(route for module in ROUTERS for route in module.router.routes)
 
 
 def create(config: Config) -> FastAPI:
@@ -77,7 +78,7 @@ def create(config: Config) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
             expose_headers=["X-Request-ID"],
         )
-    app.add_middleware(gate.Gate, config=config)
+    app.add_middleware(gate.Gate, config=config, routes=ROUTES)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
@@ -97,8 +98,7 @@ async def _answer(request: Request, found: problems.Problem) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     found = gate.known(error)
-    if found.status >= 500:
-        logs.event("failed", logging.ERROR, error)
+    gate.report(found, error)
     if found.status == 405:  # starlette names the methods of one route; a path may have several
         found = replace(found, headers={"Allow": ", ".join(sorted(_methods(request)))})
     return await _answer(request, found)
@@ -106,7 +106,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 def _methods(request: Request) -> set[str]:
     found: set[str] = set()
-    for route in (route for module in ROUTERS for route in module.router.routes):
+    for route in ROUTES:
         if route.matches(request.scope)[0] is not Match.NONE:
             found |= getattr(route, "methods", None) or set()
     return found

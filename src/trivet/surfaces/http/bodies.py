@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 Moment = str | float
+MAX_OFFSET = 1_000_000  # hits; no pool of candidates is nearly as deep
 NOTE: dict[str, Any] = {
     "id": "door-7",
     "text": "The side door sticks in wet weather; lift the handle first.",
@@ -160,7 +161,7 @@ class Ask(Body):
 
     query: str
     k: int | None = Field(None, description="How many hits; else as the settings say.")
-    offset: int = Field(0, ge=0, description="Leave out the first hits: the next page.")
+    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Leave out the first hits: the next page.")
     where: dict[str, Any] | str | list[Any] | None = Field(None, description="A filter: docs/HTTP.md shows the forms.")
     profile: str | None = Field(None, description="A shipped profile; else the collection's settings.")
     overrides: dict[str, Any] | None = None

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trivet import deadline
 from trivet.chat.endpoint import ChatSettings, Endpoint
 from trivet.engine import Engine, collections_in
 from trivet.engine import open as open_engine
-from trivet.errors import NotFoundError, TrivetError
+from trivet.errors import DeadlineError, NotFoundError, TrivetError
 from trivet.keys import Key, Keys
 from trivet.surfaces.http.access import ANYWHERE, Caller, check
 from trivet.surfaces.http.jobs import Jobs
@@ -90,6 +91,11 @@ class Engines:
         self._main.close()
 
 
+def _is_of(error: BaseException, future: asyncio.Future[Any]) -> bool:
+    """Did the work itself raise it, rather than whoever waits for it?"""
+    return future.done() and not future.cancelled() and future.exception() is error
+
+
 class Bridge:
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -132,6 +138,10 @@ class Bridge:
 
         return await self._timed(call)
 
+    async def permit(self, caller: Caller, scope: str, collection: str) -> None:
+        """Refuse who may not, before their body is read; the work itself asks again."""
+        await self._timed(lambda: self.allow(caller, scope, collection))
+
     def stats(self) -> Iterator[Stats]:
         """Of every collection, whoever opened it; of one that is being dropped, or cannot be opened, there are none."""
         for name in self.engines.names():
@@ -163,12 +173,19 @@ class Bridge:
                 "too-busy", "too many requests wait; try again shortly", headers={"Retry-After": str(RETRY_SECONDS)}
             )
         self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, call)
+        until = deadline.after(self.config.request_seconds)
+
+        def limited() -> T:
+            with deadline.until(until):
+                deadline.check()  # it may have waited for a thread for longer than anybody waits for it
+                return call()
+
+        future = asyncio.get_running_loop().run_in_executor(self._pool, limited)
         future.add_done_callback(self._done)
         try:
             return await asyncio.wait_for(asyncio.shield(future), self.config.request_seconds)
-        except TimeoutError:
-            if future.done() and not future.cancelled():  # its own
+        except (TimeoutError, DeadlineError) as error:
+            if isinstance(error, TimeoutError) and _is_of(error, future):
                 raise
             raise Refused(
                 "timeout",

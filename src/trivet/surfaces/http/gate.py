@@ -6,19 +6,22 @@ measured and logged, and whatever goes wrong inside becomes a problem without a 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import secrets
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
 
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trivet.errors import TrivetError
 from trivet.keys import token_of
-from trivet.surfaces.http import logs, metrics, problems
+from trivet.surfaces.http import limits, logs, metrics, problems
 from trivet.surfaces.http.access import OPEN, Caller, refuse_foreign
 from trivet.surfaces.http.replies import payload
 
@@ -26,14 +29,14 @@ if TYPE_CHECKING:
     from trivet.surfaces.config import Config
 
 _ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
-UNLIMITED = "/import"  # streams: each of its lines is limited instead
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 UNKNOWN = "unknown"  # a path that is no route's: not a label each
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, config: Config) -> None:
-        self._app, self._config, self._limit = app, config, config.max_body_bytes
+    def __init__(self, app: ASGIApp, config: Config, routes: Sequence[BaseRoute]) -> None:
+        self._app, self._config, self._routes = app, config, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -43,63 +46,59 @@ class Gate:
         asked = headers.get(b"x-request-id", b"").decode("latin-1")
         identifier = asked if _ID.fullmatch(asked) else secrets.token_hex(8)
         logs.request_id.set(identifier)
-        scope.setdefault("state", {})["request_id"] = identifier
+        caller = Caller(token_of(headers))
+        scope.setdefault("state", {}).update(request_id=identifier, caller=caller)
         status, started = 0, time.perf_counter()
+        incoming = limits.Incoming(receive, scope["headers"], self._config)
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", ()),
-                    (b"x-request-id", identifier.encode()),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
+                named = [*message.get("headers", ()), (b"x-request-id", identifier.encode()), NO_SNIFFING]
+                if cut_off():
+                    named = [item for item in named if item[0] != b"connection"] + [(b"connection", b"close")]
+                message["headers"] = named
+            elif cut_off() and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await incoming.drain()
+                message = {"type": "http.response.body", "body": b""}
             await send(message)
 
-        read, whole = 0, False
-        unlimited = scope["path"].endswith(UNLIMITED)
-        patience = self._config.body_seconds
-        until = asyncio.get_running_loop().time() + patience
-
-        async def receiving() -> Message:
-            nonlocal read, whole, until
-            if whole:  # all that can still come is that the client goes away, and that may take as long as it likes
-                return await receive()
-            try:
-                async with asyncio.timeout_at(until):
-                    message = await receive()
-            except TimeoutError:
-                told = f"body: not here after {patience:g} s; send it faster, or in several requests"
-                raise problems.Refused("too-slow", told, "body", {"Connection": "close"}) from None
-            whole = not message.get("more_body", False)
-            if unlimited:
-                until = asyncio.get_running_loop().time() + patience
-            read += len(message.get("body", b""))
-            if read > self._limit and not unlimited:
-                raise problems.Refused(
-                    "too-large", f"body: more than {self._limit:,} bytes; send less at a time", "body"
-                )
-            return message
+        def cut_off() -> bool:
+            return status >= 400 and incoming.is_abandoned
 
         try:
             if scope["path"] not in OPEN:
-                refuse_foreign(headers, scope["method"], self._config)
-            said = headers.get(b"content-length", b"0")
-            if said.isdigit() and int(said) > self._limit and not unlimited:
-                raise problems.Refused(
-                    "too-large", f"body: {int(said):,} bytes; at most {self._limit:,}, send less at a time", "body"
-                )
-            await self._app(scope, receiving, sending)
+                refuse_foreign(scope["headers"], scope["method"], self._config)
+            _refuse_unreadable(scope)
+            if incoming.is_announced:
+                route = limits.asked(scope, self._routes, self._config)
+                incoming.limit(route, self._config)
+                if route.body is not None:
+                    permit = scope["app"].state.bridge.permit
+                    incoming.before_reading = partial(permit, caller, route.body.scope, route.collection)
+            await self._app(scope, incoming.receive, sending)
         except Exception as error:
             told = await keyed(scope, known(error))
-            if told.status >= 500:
-                logs.event("failed", logging.ERROR, error)
+            report(told, error)
             if status:  # it is under way: all that is left is to end it
                 raise
             await _send(sending, told, identifier)
         finally:
             _account(scope, status, time.perf_counter() - started)
+
+
+def _refuse_unreadable(scope: Scope) -> None:
+    """A path that is not UTF-8 would be read as another one: every wrong byte as the same sign."""
+    raw = scope.get("raw_path") or b""
+    if b"%" in raw:
+        try:
+            unquote_to_bytes(raw).decode()
+        except UnicodeDecodeError:
+            raise problems.Refused(
+                "malformed", "path: it is not UTF-8; encode the name as UTF-8 first", "path"
+            ) from None
 
 
 _ASKED_WRONGLY = (400, 413, 415, 422)
@@ -108,7 +107,7 @@ _ASKED_WRONGLY = (400, 413, 415, 422)
 async def keyed(scope: Scope, told: problems.Problem) -> problems.Problem:
     """Who needs a key and has none is told that, and nothing of what else is wrong with their request. The routes ask
     for the key together with their work; what fails before that comes here."""
-    caller = scope.get("state", {}).get("caller") or Caller(token_of(dict(scope["headers"])))
+    caller: Caller = scope["state"]["caller"]
     if told.status not in _ASKED_WRONGLY or caller.checked or scope["path"] in OPEN:
         return told
     try:
@@ -116,6 +115,14 @@ async def keyed(scope: Scope, told: problems.Problem) -> problems.Problem:
     except TrivetError as error:
         return problems.of(error)
     return told
+
+
+def report(told: problems.Problem, error: Exception) -> None:
+    """Log a failure with its stack; a request that took too long is not one of the code."""
+    if told.kind == "timeout":
+        logs.event("timed out", logging.WARNING)
+    elif told.status >= 500:
+        logs.event("failed", logging.ERROR, error)
 
 
 def known(error: Exception) -> problems.Problem:
@@ -126,8 +133,22 @@ def known(error: Exception) -> problems.Problem:
             return problems.of(found)
         found = found.__cause__ or found.__context__
     if isinstance(error, HTTPException):
-        return of_status(error)
+        return unreadable(error) or of_status(error)
     return problems.Problem("failed", "an unexpected error; the log tells more under the request's id")
+
+
+def unreadable(error: HTTPException) -> problems.Problem | None:
+    """Say why a body could not be parsed, where its parser said so."""
+    cause = error.__cause__
+    if isinstance(cause, RecursionError):
+        told = "body: it is nested too deeply; send it flatter"
+    elif isinstance(cause, UnicodeDecodeError):
+        told = "body: it is not UTF-8; encode it as UTF-8 first"
+    elif isinstance(cause, ValueError) and "digits" in str(cause):
+        told = "body: a number in it has too many digits; send it as text"
+    else:
+        return None
+    return problems.Problem("malformed", told, problems.named("body", told))
 
 
 _BY_STATUS = {400: "malformed", 404: "not-found", 405: "method-not-allowed", 413: "too-large", 415: "media-type"}
@@ -157,8 +178,8 @@ def _account(scope: Scope, status: int, seconds: float) -> None:
     metrics.REQUESTS.labels(method, route, str(status)).inc()
     metrics.SECONDS.labels(route).observe(seconds)
     told: dict[str, Any] = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1000, 2)}
-    caller = scope.get("state", {}).get("caller")
-    if caller is not None and caller.key is not None:
+    caller = scope["state"]["caller"]
+    if caller.key is not None:
         told["key"] = caller.key.name
     quiet = route in ("/healthz", "/readyz", "/metrics") or route.startswith("/assets/")
     level = logging.DEBUG if quiet else logging.INFO

@@ -14,6 +14,7 @@ from typing import Any
 
 from trivet.errors import (
     ChatError,
+    DeadlineError,
     EmbedderError,
     InputError,
     MissingExtraError,
@@ -91,6 +92,7 @@ ERRORS: dict[type[TrivetError], tuple[str, str | None]] = {
     NotAllowedError: ("not-allowed", None),
     InputError: ("invalid", None),
     NotFoundError: ("not-found", None),
+    DeadlineError: ("timeout", None),
     StoreError: ("unavailable", "the store could not be read or written; the log tells more under the request's id"),
     EmbedderError: ("unavailable", "the embedding model does not answer; the log tells more under the request's id"),
     MissingExtraError: ("unavailable", "a part of the service is not installed; the log tells more"),

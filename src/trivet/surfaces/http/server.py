@@ -21,6 +21,7 @@ from trivet.keys import Keys
 from trivet.scorers import load_scorer
 from trivet.surfaces.config import Config
 
+PROTOCOL = "trivet.surfaces.http.protocol:Protocol"
 FACTORY = "trivet.surfaces.http.app:from_environment"
 
 
@@ -60,6 +61,8 @@ def serve(config: Config) -> None:
     settings = uvicorn.Config(
         FACTORY,
         factory=True,
+        http=PROTOCOL,
+        ws="none",
         host=config.host,
         port=config.port,
         workers=config.workers,

@@ -7,7 +7,6 @@ and told without its insides.
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
+from trivet import deadline
 from trivet._version import __version__
 from trivet.errors import InputError, NotFoundError, TrivetError, without_paths
 from trivet.surfaces.mcp import arguments, fence, prompts, resources, tools
@@ -26,6 +26,7 @@ from trivet.surfaces.mcp.tools import Memory
 
 logger = logging.getLogger(__name__)
 
+CALL_SECONDS = 30.0  # what one call may take, as a request of `trivet serve` may unless it is told otherwise
 Context = ServerRequestContext[Any]
 R = TypeVar("R")
 
@@ -123,7 +124,11 @@ class Handlers:
 
 
 async def _in_thread(function: Callable[..., R], *given: Any) -> R:
-    return await anyio.to_thread.run_sync(functools.partial(function, *given))
+    def limited() -> R:
+        with deadline.limit(CALL_SECONDS):
+            return function(*given)
+
+    return await anyio.to_thread.run_sync(limited)
 
 
 def _described(tool: tools.Tool) -> types.Tool:

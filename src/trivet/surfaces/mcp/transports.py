@@ -20,6 +20,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from trivet.errors import InputError, StoreError
 from trivet.keys import Keys, token_of
+from trivet.surfaces import hosts
 from trivet.surfaces.config import is_loopback
 from trivet.surfaces.mcp.server import build
 
@@ -70,7 +71,8 @@ def http(memory: Memory, host: str, port: int, told: Callable[[str], None]) -> N
         )
         app = build(memory).streamable_http_app(streamable_http_path=PATH, transport_security=security, host=host)
         guarded = Guard(app, keys, memory, local)
-        config = uvicorn.Config(guarded, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+        # h11 limits the headers; what is faster (httptools) does not, and would be taken where it is installed
+        config = uvicorn.Config(guarded, http="h11", log_config=None, access_log=False, timeout_graceful_shutdown=5)
         with contextlib.closing(listening):
             told(f"http://{f'[{host}]' if ':' in host else host}:{bound}{PATH}")
             uvicorn.Server(config).run(sockets=[listening])
@@ -92,7 +94,7 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 class Guard:
-    """Asks for a key before a message is read, wherever one is needed."""
+    """Checks where a request comes from, and asks for a key wherever one is needed, before a message is read."""
 
     def __init__(self, app: ASGIApp, keys: Keys, memory: Memory, local: bool) -> None:
         self._app, self._keys, self._local = app, keys, local
@@ -101,11 +103,21 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refused = await anyio.to_thread.run_sync(self._refused, dict(scope["headers"]))
+            refused = self._foreign(scope["headers"])
+            if refused is None:
+                refused = await anyio.to_thread.run_sync(self._refused, dict(scope["headers"]))
             if refused is not None:
                 await _refuse(send, *refused)
                 return
         await self._app(scope, receive, send)
+
+    def _foreign(self, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        """Refuse a web page from elsewhere, with or without a key; pages of this machine may ask a server on it."""
+        if self._local and hosts.checked_host(headers) is None:
+            return 421, "Host: ask by 127.0.0.1, localhost or [::1]"
+        if hosts.is_foreign(headers) and not (self._local and hosts.is_local_page(headers)):
+            return 403, "Origin: a web page of another origin may not ask here"
+        return None
 
     def _refused(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         token = token_of(headers)

@@ -10,6 +10,7 @@ from fastapi import Path as InPath
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from trivet import deadline
 from trivet.errors import InputError, NotFoundError
 from trivet.surfaces.http.access import Asking
 from trivet.surfaces.http.replies import reply
@@ -98,6 +99,7 @@ def _record(path: Path) -> dict[str, Any] | None:
     """What the list says of a file; None where it is something else's."""
     from trivet.evaluate import read_evaluation
 
+    deadline.check()
     try:
         item = read_evaluation(path)
     except InputError:

@@ -113,7 +113,7 @@ async def search_by_address(
     q: Annotated[str, Query(description="The question.", examples=["why does the door stick"])],
     k: Annotated[int | None, Query(description="How many hits.")] = None,
     limit: Annotated[int | None, Query(description="The same as k.")] = None,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    offset: Annotated[int, Query(ge=0, le=bodies.MAX_OFFSET)] = 0,
     where: Where = None,
     profile: Annotated[str | None, Query()] = None,
     alpha: Annotated[float | None, Query(description="0: words alone, 1: meaning alone.")] = None,

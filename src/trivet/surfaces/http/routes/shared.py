@@ -49,6 +49,7 @@ def responses(model: Any, *more: int, status: int = 200, example: Any = None) ->
     return found
 
 
+MAX_VALUES = 10_000  # of an `in` list in a request; the engine itself takes any number
 NAMED, BODY = (404,), (408, 413, 415)
 
 
@@ -58,9 +59,12 @@ def given(body: bodies.Body) -> dict[str, Any]:
 
 
 def shallow(where: Any, limit: int, depth: int = 0) -> Any:
-    """The filter, if it is not nested deeper than this server allows."""
+    """The filter, if it is not nested deeper or longer than this server allows."""
     if depth > limit:
         raise InputError(f"where: nested more than {limit} levels deep")
+    count = where.count(",") if isinstance(where, str) else len(where) if isinstance(where, list) else 0
+    if count > MAX_VALUES:
+        raise InputError(f"where: a list of {count:,} values; at most {MAX_VALUES:,}, ask in several requests")
     if isinstance(where, dict):
         for key, value in where.items():
             shallow(value, limit, depth + key.startswith("$"))
