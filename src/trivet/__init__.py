@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from trivet._version import __version__
 
 if TYPE_CHECKING:
-    from trivet.engine import Engine, open
+    from trivet.engine import Engine, open, restore
     from trivet.errors import TrivetError
     from trivet.filters import And, Eq, Exists, In, Not, Or, Range
     from trivet.profile import PROFILES, Profile
     from trivet.types import Document, Feedback, Hit, Link, Results
 
 _HOMES = {
-    "trivet.engine": ("Engine", "open"),
+    "trivet.engine": ("Engine", "open", "restore"),
     "trivet.errors": ("TrivetError",),
     "trivet.filters": ("And", "Eq", "Exists", "In", "Not", "Or", "Range"),
     "trivet.profile": ("PROFILES", "Profile"),
@@ -44,6 +44,7 @@ __all__ = [
     "TrivetError",
     "__version__",
     "open",
+    "restore",
 ]
 
 

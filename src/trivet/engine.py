@@ -41,6 +41,7 @@ from trivet.types import (
     Page,
     Remembered,
     Report,
+    Restored,
     Results,
     Saved,
     Scorer,
@@ -483,8 +484,7 @@ class Engine:
     def backup(self, target: str | Path, progress: Progress | None = None) -> Saved:
         """Copy the whole store, all its collections, to a new file while others go on writing; the copy is checked.
 
-        It is the store as it was when the call began. To restore it, put it where the store was and delete what lies
-        beside (``-wal``, ``-shm``); the indexes are made anew.
+        It is the store as it was when the call began. ``trivet.restore`` puts it back.
         """
         self._check_whole("backup")
         if not isinstance(self._store, Copying):
@@ -619,6 +619,26 @@ def open(
     except BaseException:
         store.close()
         raise
+
+
+def restore(backup: str | Path, path: str | Path, progress: Progress | None = None) -> Restored:
+    """Make the store at ``path`` the one that ``backup`` is a copy of; made if it is new, replaced as a whole if not.
+
+    The backup is checked first. A store that anybody has open is refused, with the processes that do: what they wrote
+    after it would be lost without a word.
+    """
+    for given in (backup, path):
+        if is_server(given):
+            raise InputError("restore: only the file of a store; a server has its own backups, and `trivet copy`")
+    from trivet.stores.sqlite.restore import restore as restored
+
+    size, replaced = restored(Path(backup), Path(path), progress)
+    names = tuple(collections_in(path))
+    documents = 0
+    for name in names:
+        with open(path, name, embedder="none") as engine:
+            documents += engine.stats().documents
+    return Restored(str(path), size, names, documents, replaced)
 
 
 def collections_in(path: str | Path) -> list[str]:

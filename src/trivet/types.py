@@ -458,6 +458,17 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """What ``restore`` put in place of a store, or where there was none."""
+
+    path: str
+    bytes: int
+    collections: tuple[str, ...]
+    documents: int
+    replaced: bool  # was there a store?
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """A backup: where it is, how large, and what is in it."""
 

@@ -59,3 +59,29 @@ def test_doctor_says_rebuild_for_a_damaged_index(cli) -> None:
     (check,) = [check for check in cli("doctor", "--json").json["checks"] if not check["ok"]]
     assert f"words: {store.name} is damaged" in check["said"]
     assert check["mend"].startswith("trivet rebuild ")
+
+
+def test_restore_puts_a_backup_back_and_says_so(cli) -> None:
+    cli("add", "one apple", "--id", "a")
+    cli("backup", "memory.db", "monday.db")
+    cli("add", "two pears", "--id", "b")
+    ran = cli("restore", "monday.db", "memory.db")
+    assert (ran.code, ran.err) == (0, "")
+    assert "replaced memory.db: 1 document (default)" in ran.out and "every row was checked" in ran.out
+    assert cli("get", "b").code == 1
+    told = cli("restore", "monday.db", "other.db", "--json").json
+    assert (told["documents"], told["collections"], told["replaced"]) == (1, ["default"], False)
+    assert cli("doctor").code == 0
+
+
+def test_restore_tells_what_is_wrong_in_one_line(cli) -> None:
+    cli("add", "one apple")
+    Path("text.db").write_text("something else")
+    for arguments, code, told in (
+        (("no.db", "memory.db"), 1, "there is no backup 'no.db'"),
+        (("text.db", "memory.db"), 1, "is not a backup of a store"),
+        (("memory.db", "memory.db"), 2, "the same file"),
+    ):
+        ran = cli("restore", *arguments)
+        assert ran.code == code, ran
+        assert ran.err.count("\n") == 1 and told in ran.err.replace(str(Path.cwd()) + "/", ""), ran

@@ -237,3 +237,54 @@ def test_the_file_vanishes_while_open(tmp_path: Path) -> None:
             assert [hit.id for hit in engine.search("end", k=1)] == ["x"]
         except StoreError:
             pass
+
+
+class TestSnapshot:
+    def test_it_sees_one_state_whatever_is_written_meanwhile(self, tmp_path: Path) -> None:
+        database = Database(tmp_path / "m.db")
+        count = "SELECT count(*) FROM counters"
+        with database.snapshot():
+            assert database.in_snapshot
+            with database.write() as connection:
+                connection.execute("INSERT INTO counters VALUES ('new', 0)")
+            assert database.read().execute(count).fetchone() == (4,)
+            assert database.newest().execute(count).fetchone() == (5,)
+            with database.snapshot():  # within another: the same
+                assert database.read().execute(count).fetchone() == (4,)
+            assert database.in_snapshot
+        assert not database.in_snapshot
+        assert database.read().execute(count).fetchone() == (5,)
+        database.close()
+
+    def test_it_is_one_threads_own_and_ends_with_an_error(self, tmp_path: Path) -> None:
+        database = Database(tmp_path / "m.db")
+        seen: list[bool] = []
+        with pytest.raises(ZeroDivisionError), database.snapshot():
+            thread = threading.Thread(target=lambda: seen.append(database.in_snapshot))
+            thread.start()
+            thread.join()
+            raise ZeroDivisionError
+        assert seen == [False] and not database.in_snapshot
+        with database.snapshot():
+            assert database.read().execute("SELECT count(*) FROM counters").fetchone() == (4,)
+        database.close()
+
+
+def test_a_reader_that_cannot_write_sees_what_a_writer_beside_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite is told that nobody writes where it cannot keep a log; it would never look again by itself."""
+    path = tmp_path / "m.db"
+    with trivet.open(path, embedder="none") as memory:
+        memory.add("one apple", id="a")
+    with monkeypatch.context() as read_only:
+        read_only.setattr(database_module, "_writable", lambda _: False)
+        reader = trivet.open(path, embedder="none")
+    assert len(reader.search("apple", alpha=0)) == 1
+    for number in range(3):
+        with trivet.open(path, embedder="none") as memory:
+            memory.add(f"two pears {number}", id=f"b{number}")
+            assert len(reader.search("pears", alpha=0)) == number + 1  # while the writer has it open
+        assert len(reader.search("pears", alpha=0)) == number + 1  # and when its log is gone
+    assert reader.get("b2") is not None and reader.stats().documents == 4
+    reader.close()

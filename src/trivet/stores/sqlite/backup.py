@@ -2,7 +2,8 @@
 
 By SQLite's online backup, out of one read transaction: the copy is the store as it was when the call began, and
 writers go on. It is made under another name, checked row by row, forced to the disk and then renamed: what has the
-target's name is whole. Projections are not copied; a restored store makes them anew.
+target's name is whole. Projections are not copied, and the copy is a generation of its own: whoever puts it where the
+store was, by ``trivet restore`` or by hand, has a store that no index of the old one is taken for.
 """
 
 from __future__ import annotations
@@ -63,10 +64,20 @@ def _copy(database: Database, draft: Path, progress: Progress | None) -> None:
         try:
             source.backup(copy, pages=STEP, progress=tell)
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, readable where nothing can be written
+            begin_generation(copy)
         except sqlite3.Error as error:
             if "malformed" in str(error):
                 raise
             raise StoreError(f"backup: cannot write {str(draft.parent)!r}: {error}; nothing was left there") from error
+
+
+def begin_generation(copy: sqlite3.Connection) -> None:
+    """Make the copy of a store one that shares no index, and no version, with what it was copied from."""
+    copy.execute("BEGIN")
+    copy.execute("UPDATE generation SET id = lower(hex(randomblob(16)))")
+    copy.execute("UPDATE timeline SET token = randomblob(8)")
+    copy.execute("DELETE FROM checkpoints")
+    copy.execute("COMMIT")
 
 
 def _check(draft: Path, store: Path) -> None:

@@ -73,6 +73,9 @@ COMMANDS = (
     Command("backup", copying.backup, "Put in and take out", (
         "trivet backup memory.db backups/monday.db",
     )),
+    Command("restore", copying.restore, "Put in and take out", (
+        "trivet restore backups/monday.db memory.db",
+    )),
     Command("export", care.export, "Put in and take out", (
         "trivet export backup.jsonl --vectors",
         "trivet export - | head -3",

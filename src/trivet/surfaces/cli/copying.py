@@ -1,4 +1,4 @@
-"""How is a store moved to another, and kept safe? (``trivet copy``, ``trivet backup``)"""
+"""Move a store to another and keep it safe (``trivet copy``, ``trivet backup``, ``trivet restore``)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 from trivet.errors import NotFoundError
 from trivet.surfaces.cli import opening, options, screen
 from trivet.surfaces.cli.care import size
+from trivet.surfaces.cli.documents import told as counted
 from trivet.surfaces.cli.options import argument, option
 
 
@@ -45,8 +46,7 @@ def backup(
 ) -> None:
     """Copy a whole store to one file while it is used, and check the copy row by row.
 
-    Writers go on; the copy is the store as it was when the command began. To restore it, put it where the store was
-    and delete the -wal and -shm files beside it: the indexes are made anew.
+    Writers go on; the copy is the store as it was when the command began. `trivet restore` puts it back.
     """
     from trivet.engine import collections_in, is_store, on_server
 
@@ -69,3 +69,27 @@ def backup(
     else:
         names = ", ".join(saved.collections)
         print(screen.clean(f"wrote {size(saved.bytes)} to {saved.path} ({names}); every row was checked"))
+
+
+def restore(
+    backup: Annotated[Path, argument("BACKUP", "The file that `trivet backup` wrote.")],
+    store: Annotated[Path, argument("STORE", "The store's file; one that exists is replaced as a whole.")],
+    json: options.Json = False,
+) -> None:
+    """Put a backup in the place of a store. It is checked first; the indexes are made anew.
+
+    Refused while any process has the store open: what it wrote afterwards would be lost.
+    """
+    from trivet.engine import restore as restored
+
+    with screen.progress("copying", "pages") as report:
+        found = restored(backup, store, report)
+    if json:
+        from trivet.surfaces import wire
+
+        screen.print_json(wire.plain(found))
+    else:
+        names = ", ".join(found.collections)
+        what = "replaced" if found.replaced else "made"
+        told = f"{what} {found.path}: {counted(found.documents)} ({names}), {size(found.bytes)}"
+        print(screen.clean(f"{told}; every row was checked"))

@@ -1,0 +1,184 @@
+"""Put a backup in the place of a store, as a new generation of it.
+
+The backup is copied beside the store, checked row by row and given a generation of its own; then the store is locked
+and replaced in one step. Nobody may have it open: whoever had would go on with the file that is gone. Its indexes are
+deleted, and none that is left over is ever taken for one of the new generation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from trivet.errors import InputError, NotFoundError, StoreBusyError, StoreError
+from trivet.stores.sqlite import backup, soundness
+from trivet.stores.sqlite.database import Database, is_open_here
+from trivet.stores.sqlite.location import resolved
+from trivet.stores.sqlite.lock_holders import holders
+from trivet.stores.sqlite.waiting import is_busy, named
+
+Progress = Callable[[int, int], None]
+
+LOCK_SECONDS = 3.0  # a process that is closing the store may take so long
+#: Where SQLite keeps its locks in a file (its file format: PENDING_BYTE, and the 511 bytes behind it).
+LOCK_BYTE, LOCK_BYTES = 0x40000000, 512
+
+
+def restore(source: Path, target: Path, progress: Progress | None = None) -> tuple[int, bool]:
+    """Make ``target`` the store that ``source`` is a backup of; returns its bytes, and whether it replaced a store."""
+    source, target = resolved(source), resolved(target)
+    _check(source, target)
+    replaces = target.exists()
+    if replaces:
+        _check_unused(target)
+        with _locked_bytes(target):  # told before anything is copied, and without changing a byte
+            pass
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        _copy(source, draft, progress)
+        _make_store(draft, source)
+        with _locked(target) if replaces else contextlib.nullcontext():
+            if not replaces and os.path.lexists(target):
+                raise InputError(f"restore: {str(target)!r} exists by now; try again")
+            size = _put(draft, target)
+    except (OSError, sqlite3.Error) as error:  # a StoreError is one too, and tells its own story
+        if isinstance(error, StoreError):
+            raise
+        told = getattr(error, "strerror", None) or error
+        raise StoreError(f"restore: {str(target)!r} cannot be written ({told}); it is as it was") from error
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{draft}{suffix}").unlink(missing_ok=True)
+    shutil.rmtree(f"{target}.index", ignore_errors=True)
+    return size, replaces
+
+
+def _check(source: Path, target: Path) -> None:
+    if not source.exists():
+        raise NotFoundError(f"restore: there is no backup {str(source)!r}")
+    if source.is_dir():
+        raise InputError(f"restore: {str(source)!r} is a folder; name the file that `trivet backup` wrote")
+    if target.is_dir():
+        raise InputError(f"restore: {str(target)!r} is a folder; name the file of the store")
+    if source == target:
+        raise InputError("restore: the backup and the store are the same file")
+    if not target.parent.is_dir():
+        raise InputError(f"restore: the folder {str(target.parent)!r} does not exist; create it first")
+
+
+def _copy(source: Path, draft: Path, progress: Progress | None) -> None:
+    def tell(_: int, remaining: int, total: int) -> None:
+        if progress:
+            progress(total - remaining, total)
+
+    try:
+        # what a killed writer left beside the backup counts; a backup of ours has nothing beside it
+        mode = "" if Path(f"{source}-wal").exists() else "&immutable=1"
+        address = f"file:{quote(os.fsencode(source))}?mode=ro{mode}"
+        with (
+            contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as given,
+            contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy,
+        ):
+            given.backup(copy, pages=backup.STEP, progress=tell)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error) or "malformed" in str(error):
+            raise StoreError(f"restore: {str(source)!r} is not a backup of a store ({error})") from error
+        raise
+
+
+def _make_store(draft: Path, source: Path) -> None:
+    """Bring the copy to today's schema, give it a generation of its own, and check it."""
+    try:
+        Database(draft).close()
+    except StoreError as error:
+        raise StoreError(f"restore: {str(source)!r} is not a backup of a store: {error}") from error
+    with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+        copy.execute("PRAGMA journal_mode=DELETE")
+        backup.begin_generation(copy)
+        found = [str(row[0]) for row in copy.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+        found += soundness.problems(copy)
+    if found:
+        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+        raise StoreError(f"restore: the backup {str(source)!r} is damaged: {found[0]}{more}; nothing was changed")
+
+
+def _put(draft: Path, target: Path) -> int:
+    """Replace the store by the copy, all of it or nothing."""
+    if target.exists():
+        shutil.copymode(target, draft)
+    with draft.open("rb+") as file:
+        os.fsync(file.fileno())
+        size = file.seek(0, os.SEEK_END)
+    # A log that is left over would be read into the new file: it is moved away first, and deleted last.
+    left_over = [path for path in (Path(f"{target}-wal"), Path(f"{target}-shm")) if path.exists()]
+    moved = [path.rename(f"{path}.replaced") for path in left_over]
+    draft.rename(target)
+    for path in moved:
+        path.unlink(missing_ok=True)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return size
+
+
+@contextlib.contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """Hold the store so that nobody can open it; ``StoreBusyError`` names who has it open."""
+    _check_unused(target)
+    try:
+        connection = _sole(target)
+    except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise _in_use(target) from error
+        with _locked_bytes(target):  # damaged: SQLite cannot hold it, and it is why a backup is wanted
+            yield
+        return
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+def _sole(target: Path) -> sqlite3.Connection:
+    """A connection that nobody else can have beside it. Every open store is a reader of its file, so SQLite tells."""
+    connection = sqlite3.connect(target, isolation_level=None, timeout=LOCK_SECONDS)
+    try:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode=DELETE")  # reads the log into the file, and needs it alone
+        connection.execute("BEGIN EXCLUSIVE")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def _locked_bytes(target: Path) -> Iterator[None]:
+    import fcntl
+
+    with target.open("rb+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCK_BYTES, LOCK_BYTE)
+        except OSError as error:
+            raise _in_use(target) from error
+        yield
+
+
+def _check_unused(target: Path) -> None:
+    """Refuse where this very process has the store open: its own locks do not keep it out."""
+    if is_open_here(target):
+        raise StoreBusyError(f"restore: {str(target)!r} is open in this process; close it first")
+
+
+def _in_use(target: Path) -> StoreBusyError:
+    who = named(holders(target))
+    return StoreBusyError(f"restore: {str(target)!r} is in use by {who}; end it, then try again. Nothing was changed")
