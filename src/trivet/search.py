@@ -316,7 +316,7 @@ class Search:
                 legs.append(Dense(embedder, state.model, shelf))
                 if state.pending:
                     told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
-                    told = "some passages may not be embedded yet" if filtered else told
+                    told = "some passages are perhaps not embedded yet" if filtered else told
                     degraded.append(
                         Degraded(
                             "dense", f"{told} ({self._models.backlog.error})" if self._models.backlog.error else told

@@ -277,13 +277,13 @@ class Database:
                 connection.close()
 
     @contextlib.contextmanager
-    def write(self, seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
+    def write(self, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
         """One write transaction: all of it or nothing. ``StoreBusyError``: others did not let go of it for so long."""
         self._check_open()
         if self.read_only:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
         deadline.check()
-        seconds = deadline.within(seconds)
+        seconds = deadline.within(BUSY_SECONDS if seconds is None else seconds)
         with self._turn(seconds), self.explained():
             connection = self._writer
             patience = int(1000 * min(seconds, SLICE_SECONDS))
