@@ -367,11 +367,7 @@ def test_searches_never_fail_while_others_write(engine: trivet.Engine, monkeypat
             where = {"n": {"gte": 10}} if count % 2 else None
             results = engine.search("heron", k=20, where=where, weights={"lexical": 1, "trigram": 1, "dense": 1})
             assert len(results) == 20
-            assert [
-                item
-                for item in results.degraded
-                if "not embedded yet" not in item.reason
-            ] == []
+            assert [item for item in results.degraded if "not embedded yet" not in item.reason] == []
             count += 1
         return count
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from robust import backups, clocks, crowd, damage, fuzz, kills, leaks, migration, places
+from robust import backups, clocks, crowd, damage, fuzz, kills, leaks, migration, places, tenants, timelines
 from robust.account import FULL, SHORT, TINY, Account, Scale
 
 Part = Callable[[Account, Scale, Path, random.Random], None]
@@ -28,6 +28,8 @@ PARTS: dict[str, Part] = {
     "clocks": clocks.run,
     "places": places.run,
     "backups": backups.run,
+    "timelines": timelines.run,
+    "tenants": tenants.run,
     "damage": damage.run,
     "kills": kills.run,
     "fuzz": fuzz.run,
