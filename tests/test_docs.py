@@ -15,6 +15,7 @@ import pytest
 
 from trivet.profile import _CHECKS, PROFILES, Profile
 from trivet.rerank import describe
+from trivet.surfaces.cli import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -88,7 +89,7 @@ def test_the_command_page_is_what_the_commands_say() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = module.page()
-    assert page.count("\n## `trivet ") == 25
+    assert page.count("\n## `trivet ") >= len(COMMANDS)
     assert (ROOT / "docs/CLI.md").read_text() == page, "run `make docs`"
     for section in page.split("\n## ")[1:]:
         assert "**Example" in section, section.splitlines()[0]
@@ -182,9 +183,10 @@ def test_no_machine_path_or_registry_host_is_in_the_repository() -> None:
             assert not forbidden.search(path.read_text(errors="replace")), name
 
 
-def test_every_test_that_the_security_page_names_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs/SECURITY.md").read_text())
-    assert len(named) > 30
+@pytest.mark.parametrize(("page", "least"), [("SECURITY.md", 60), ("ROBUSTNESS.md", 7)])
+def test_every_test_that_a_page_names_exists(page: str, least: int) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(?:\w+::)?(\w+)`", (ROOT / "docs" / page).read_text())
+    assert len(named) >= least
     for file, test in named:
         assert re.search(rf"^ *def {test}\(", (ROOT / file).read_text(), flags=re.MULTILINE), f"{file}::{test}"
 
@@ -192,6 +194,6 @@ def test_every_test_that_the_security_page_names_exists() -> None:
 def test_the_robustness_page_names_every_part_and_its_size() -> None:
     page = (ROOT / "docs/ROBUSTNESS.md").read_text()
     parts = re.findall(r'^    "(\w+)": \w+\.run,$', (ROOT / "tests/robust/__main__.py").read_text(), flags=re.MULTILINE)
-    assert len(parts) == 9
+    assert len(parts) >= 11
     for part in parts:
         assert re.search(rf"^\| `{part}` \|", page, flags=re.MULTILINE), part
