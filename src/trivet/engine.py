@@ -25,7 +25,7 @@ from trivet.rerank import Tools
 from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
-from trivet.stores import is_server, is_there, names_in, open_store
+from trivet.stores import is_server, is_there, names_in, open_store, restore_store
 from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store
 from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
@@ -627,12 +627,7 @@ def restore(backup: str | Path, path: str | Path, progress: Progress | None = No
     The backup is checked first. A store that anybody has open is refused, with the processes that do: what they wrote
     after it would be lost without a word.
     """
-    for given in (backup, path):
-        if is_server(given):
-            raise InputError("restore: only the file of a store; a server has its own backups, and `trivet copy`")
-    from trivet.stores.sqlite.restore import restore as restored
-
-    size, replaced = restored(Path(backup), Path(path), progress)
+    size, replaced = restore_store(backup, path, progress)
     names = tuple(collections_in(path))
     documents = 0
     for name in names:

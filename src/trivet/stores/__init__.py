@@ -7,6 +7,7 @@ imported here, when an address asks for them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,17 @@ def open_store(path: str | Path) -> Store:
     from trivet.stores.sqlite.store import SqliteStore
 
     return SqliteStore(str(path))
+
+
+def restore_store(
+    backup: str | Path, path: str | Path, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, bool]:
+    """Put a backup in the place of the store at a path; its bytes, and whether there was a store."""
+    if is_server(backup) or is_server(path):
+        raise InputError("restore: only the file of a store; a server has its own backups, and `trivet copy`")
+    from trivet.stores.sqlite.restore import restore
+
+    return restore(Path(backup), Path(path), progress)
 
 
 def names_in(path: str | Path) -> list[str]:
