@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -261,3 +261,42 @@ def test_two_processes_see_one_conversation(open_store: Callable[..., Engine]) -
     kept = there.add(session, "ferret?", "yes")
     assert here.episodes(session) == [kept]
     assert [hit.id for hit in here.recall(session, "ferret", recent=0)] == [kept.id]
+
+
+class TestMeanwhile:
+    """What is looked at first and written then holds for what is there when it is written."""
+
+    @pytest.fixture
+    def blind(self, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+        """The first look at an id finds nothing: the document came a moment later."""
+        chat.engine.add("somebody's note", id="taken")
+        real, looked = chat.engine.get, []
+
+        def get(id: str, where: Any = None) -> Any:
+            if id == "taken" and not looked:
+                looked.append(id)
+                return None
+            return real(id, where)
+
+        monkeypatch.setattr(chat.engine, "get", get)
+        yield chat
+        document = real("taken")
+        assert looked and document is not None and document.text == "somebody's note"
+
+    def test_a_session_replaces_nothing_else(self, blind: Chat) -> None:
+        with pytest.raises(InputError, match="'taken' cannot be used here"):
+            blind.session(id="taken")
+
+    def test_an_episode_replaces_nothing_else(self, blind: Chat) -> None:
+        home = blind.session()
+        with pytest.raises(InputError, match="'taken' cannot be used here"):
+            blind.add(home, "hello", id="taken")
+
+    def test_a_session_goes_with_every_episode_in_one_transaction(self, chat: Chat) -> None:
+        home, other = chat.session(), chat.session()
+        for number in range(3):
+            chat.add(home, f"hello {number}")
+        chat.add(other, "stays")
+        assert chat.forget(home) == 3
+        assert [item.user for item in chat.episodes(other)] == ["stays"]
+        assert chat.engine.stats().documents == 2

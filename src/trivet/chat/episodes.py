@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, NotFoundError
-from trivet.filters import And, Eq, Filter, Range
+from trivet.filters import And, Eq, Filter, Or, Range
 from trivet.intake import clean
 from trivet.types import Document
 
@@ -77,7 +77,9 @@ class Chat:
         name = _said(name, "project: name").strip()
         identifier = _project_id(name)
         if (known := self.engine.get(identifier)) is None:
-            self.engine.add("", id=identifier, title=name, kind="project", meta={"project": identifier})
+            # bound to what it is: a document of another kind that came meanwhile is not replaced
+            projects = self.engine.within({"kind": "project", "project": identifier})
+            projects.add("", id=identifier, title=name)
             known = self.engine.get(identifier)
         return _project(known or Document(identifier, "", title=name))
 
@@ -98,7 +100,7 @@ class Chat:
             return found
         identifier = secrets.token_hex(8) if id is None else id
         meta = {"session": identifier} if home is None else {"session": identifier, "project": home}
-        self.engine.add(f"session {identifier}", id=identifier, title=title, kind="session", meta=meta)
+        self.engine.within({"kind": "session", **meta}).add(f"session {identifier}", id=identifier, title=title)
         return self.find_session(identifier)
 
     def sessions(self, project: Project | str | None = None) -> list[Session]:
@@ -126,9 +128,9 @@ class Chat:
     def forget(self, session: Session | str) -> int:
         """Delete a session with its episodes; returns how many episodes there were."""
         found = self.find_session(session)
-        gone = self.engine.delete([document.id for document in self._episodes(found)])
-        self.engine.delete(found.id)
-        return gone
+        episodes = And((Eq("kind", "episode"), Eq("meta.session", found.id)))
+        # in one transaction: an episode that is added meanwhile is not left behind without its session
+        return max(0, self.engine.delete(where=Or((Eq("id", found.id), episodes))) - 1)
 
     # --- episodes -----------------------------------------------------------------------------------------------------
 
@@ -155,7 +157,8 @@ class Chat:
         meta |= {"error": error} if error else {}
         identifier = secrets.token_hex(8) if id is None else id
         text = f"{user}{_GAP}{answer}" if answer else user
-        self.engine.add(text, id=identifier, kind="episode", meta=meta, created=at)
+        own = self.engine.within({"kind": "episode", "session": home.id})  # replaces nothing but an episode of this one
+        own.add(text, id=identifier, meta=meta, created=at)
         kept = self.engine.get(identifier)
         if kept is None:
             raise NotFoundError(f"episode {identifier!r} was deleted while it was written")
