@@ -209,6 +209,33 @@ def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
             yield field, True
 
 
+def to_json(where: Filter) -> str:
+    """Return the filter as JSON that ``parse_filter`` reads as the same filter; refuse one that JSON cannot say."""
+    text = json.dumps(mapping(where), ensure_ascii=False, sort_keys=True)
+    if parse_filter(json.loads(text)) != where:
+        raise InputError(f"where: {_shown(text)} cannot be kept as JSON; name each field and at least one condition")
+    return text
+
+
+def mapping(where: Filter) -> dict[str, Any]:
+    """Return the filter as a mapping that ``parse_filter`` reads."""
+    match where:
+        case And(parts):
+            return {"$and": [mapping(part) for part in parts]}
+        case Or(parts):
+            return {"$or": [mapping(part) for part in parts]}
+        case Not(part):
+            return {"$not": mapping(part)}
+        case Exists(field):
+            return {field: {"exists": True}}
+        case Eq(field, value):
+            return {field: {"eq": value}}
+        case In(field, values):
+            return {field: {"in": list(values)}}
+        case Range(field):
+            return {field: {op: getattr(where, op) for op in _RANGE_OPS if getattr(where, op) is not None}}
+
+
 # --- reading filters from what people write ------------------------------------------------------------------------
 
 _RANGE_OPS = {"gt", "gte", "lt", "lte"}

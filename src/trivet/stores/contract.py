@@ -115,6 +115,7 @@ class KeyRow:
     collections: str  # JSON: the names it is bound to, [] for all
     created: float
     revoked: float | None = None
+    filter: str | None = None  # JSON: the documents it is bound to; None for all
 
 
 def passage_of(document: Document, span: Span | None) -> Passage:

@@ -191,9 +191,17 @@ CREATE TABLE timeline (
 """
 KEPT_TOKENS = 65_536  # versions of a collection whose token is kept: how far behind a process may be and still tell
 
+#: Of migration 4: the documents that a key is bound to; a table of its own, as in the embedded store.
+KEY_FILTERS = """
+CREATE TABLE key_filters (
+    id text PRIMARY KEY,
+    filter text NOT NULL                -- JSON
+);
+"""
+
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
-REFERENCE = ("numbers", "collections", "keys")
+REFERENCE = ("numbers", "collections", "keys", "key_filters")
 DISTRIBUTED = (
     "documents",
     "heads",
@@ -281,7 +289,12 @@ def third(server: Server) -> list[str]:
     return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
 
 
-MIGRATIONS = (first, second, third)
+def fourth(server: Server) -> list[str]:
+    """The statements of migration 4."""
+    return [*statements(KEY_FILTERS), *(["SELECT create_reference_table('key_filters')"] if server.citus else [])]
+
+
+MIGRATIONS = (first, second, third, fourth)
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:
@@ -297,7 +310,7 @@ def _distribution(server: Server) -> list[str]:
     leader, *others = DISTRIBUTED
     return [
         "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'",
-        *(f"SELECT create_reference_table('{name}')" for name in REFERENCE),
+        *(f"SELECT create_reference_table('{name}')" for name in REFERENCE if name != "key_filters"),
         f"SELECT create_distributed_table('{leader}', 'cid')",
         *(f"SELECT create_distributed_table('{name}', 'cid', colocate_with => '{leader}')" for name in others),
     ]
