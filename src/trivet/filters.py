@@ -154,12 +154,19 @@ def matches(where: Filter, document: Document) -> bool:
             return not matches(part, document)
         case Exists(field):
             return bool(values_of(document, field))
-        case Eq(field, value):
-            return any(_same(found, value) for found in values_of(document, field))
-        case In(field, values):
-            return any(_same(found, value) for found in values_of(document, field) for value in values)
+        case Eq(field) | In(field) | Range(field):
+            return any(satisfies(where, found) for found in values_of(document, field))
+
+
+def satisfies(where: Eq | In | Range, found: Value) -> bool:
+    """Does one value of the field satisfy the condition?"""
+    match where:
+        case Eq(_, value):
+            return _same(found, value)
+        case In(_, values):
+            return any(_same(found, value) for value in values)
         case Range():
-            return any(_inside(where, found) for found in values_of(document, where.field))
+            return _inside(where, found)
 
 
 def _same(found: Value, wanted: Value) -> bool:

@@ -28,6 +28,7 @@ from trivet.filters import Filter, parse_filter, to_json
 from trivet.intake import check_id
 from trivet.stores import open_keys
 from trivet.stores.contract import KeyRow
+from trivet.stores.scoped import check_binding
 
 SCOPES = ("read", "write", "admin")  # each may what those before it may
 _KEY = re.compile(r"tvt_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")
@@ -140,7 +141,7 @@ def _filter(where: Any, scope: str) -> Filter:
     found = parse_filter(where)
     if found is None:
         raise InputError("where: the filter is empty; name the fields this key is bound to, such as tenant=alice")
-    return found
+    return check_binding(found)
 
 
 def _key(row: KeyRow) -> Key:

@@ -9,6 +9,7 @@ Citus wants it.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 #: Under this number one process at a time migrates (any fixed number of ours will do).
@@ -197,11 +198,14 @@ CREATE TABLE key_filters (
     id text PRIMARY KEY,
     filter text NOT NULL                -- JSON
 );
+
+CREATE TABLE generation (id text PRIMARY KEY);  -- one row, made at random: no caller is told it
 """
 
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
-REFERENCE = ("numbers", "collections", "keys", "key_filters")
+REFERENCE = ("numbers", "collections", "keys")
+LATER_REFERENCE = ("key_filters", "generation")  # by migration 4
 DISTRIBUTED = (
     "documents",
     "heads",
@@ -291,7 +295,8 @@ def third(server: Server) -> list[str]:
 
 def fourth(server: Server) -> list[str]:
     """The statements of migration 4."""
-    return [*statements(KEY_FILTERS), *(["SELECT create_reference_table('key_filters')"] if server.citus else [])]
+    spread = [f"SELECT create_reference_table('{name}')" for name in LATER_REFERENCE] if server.citus else []
+    return [*statements(KEY_FILTERS), *spread, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
 
 
 MIGRATIONS = (first, second, third, fourth)
@@ -310,7 +315,7 @@ def _distribution(server: Server) -> list[str]:
     leader, *others = DISTRIBUTED
     return [
         "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'",
-        *(f"SELECT create_reference_table('{name}')" for name in REFERENCE if name != "key_filters"),
+        *(f"SELECT create_reference_table('{name}')" for name in REFERENCE),
         f"SELECT create_distributed_table('{leader}', 'cid')",
         *(f"SELECT create_distributed_table('{name}', 'cid', colocate_with => '{leader}')" for name in others),
     ]
