@@ -108,7 +108,10 @@ async def list_projects(bridge: Asked, caller: Asking, collection: Collection = 
 
 
 @router.post(
-    "/sessions", status_code=201, responses=responses(Session, *NAMED, *BODY, 409, status=201), summary="Begin a session"
+    "/sessions",
+    status_code=201,
+    responses=responses(Session, *NAMED, *BODY, 409, status=201),
+    summary="Begin a session",
 )
 async def make_session(body: NewSession, bridge: Asked, caller: Asking, collection: Collection = None) -> Response:
     def work(chat: Chat) -> Session:
