@@ -16,7 +16,7 @@ from typing import Any, cast
 from trivet import cursors, intake, transfer
 from trivet.analysis import Analyzer
 from trivet.errors import EmbedderError, InputError, NotAllowedError, NotFoundError, StoreError, TakenError
-from trivet.filters import TIME_FIELDS, Filter, In, both, parse_filter
+from trivet.filters import TIME_FIELDS, Filter, In, both, check_binding, parse_filter
 from trivet.loading import Load, passages, redacted
 from trivet.memory import likeness, remembering
 from trivet.models import Models
@@ -27,7 +27,7 @@ from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store
 from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store
-from trivet.stores.scoped import Scoped, allowed, check_binding
+from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
     Added,

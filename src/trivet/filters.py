@@ -28,6 +28,7 @@ Value = str | int | float | bool
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
 TEXT_FIELDS = ("id", "kind", "title")
 BUILT_IN_FIELDS = (*TEXT_FIELDS, "importance", *TIME_FIELDS)
+CHANGING_FIELDS = ("accessed", "updated", "importance")  # by recalling, rewriting and remembering again
 MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 _LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
@@ -214,6 +215,16 @@ def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
             yield field, False
         case Eq(field) | In(field) | Range(field):
             yield field, True
+
+
+def check_binding(within: Filter) -> Filter:
+    """Refuse a filter that no caller can be held to, because a document comes and goes in it without being written."""
+    for field, _ in fields_of(within):
+        built_in, name = split_field(field)
+        if built_in and name in CHANGING_FIELDS:
+            way_out = "bind the caller by a field of the metadata, such as tenant=alice, or by kind or id"
+            raise InputError(f"where: {field!r} changes when a document is read or written again; {way_out}")
+    return within
 
 
 def to_json(where: Filter) -> str:

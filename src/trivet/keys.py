@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from trivet.errors import InputError, NotFoundError
-from trivet.filters import Filter, parse_filter, to_json
+from trivet.filters import Filter, check_binding, parse_filter, to_json
 from trivet.intake import check_id
 from trivet.stores import open_keys
 from trivet.stores.contract import KeyRow
-from trivet.stores.scoped import check_binding
 
 SCOPES = ("read", "write", "admin")  # each may what those before it may
 _KEY = re.compile(r"tvt_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")

@@ -10,9 +10,9 @@ import pytest
 
 import trivet
 from trivet.errors import InputError
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range
+from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, check_binding
 from trivet.stores.contract import Shelf
-from trivet.stores.scoped import PASSED_ON, REFUSED, Scoped, check_binding, defaults, filled, holds
+from trivet.stores.scoped import PASSED_ON, REFUSED, Scoped, defaults, filled, holds
 from trivet.types import Document
 
 

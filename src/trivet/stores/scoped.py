@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from trivet.stores.contract import Scope, Span, Store
 
 Visible = Callable[[Sequence[str], Filter], set[str]]
-CHANGING_FIELDS = ("accessed", "updated", "importance")  # by recalling, rewriting and remembering again
 
 
 def allowed(document: Document, within: Filter | None) -> bool:
@@ -64,16 +63,6 @@ def check_within(batch: Sequence[Prepared], known: Iterable[str], visible: Visib
     targets = list(dict.fromkeys(link.target for item in batch for link in item.links or () if link.target not in own))
     if missing := sorted(set(targets) - visible(targets, within)):
         raise InputError(f"link: there is no document {missing[0]!r} to link to; add it first")
-
-
-def check_binding(within: Filter) -> Filter:
-    """Refuse a filter that no caller can be held to, because a document comes and goes in it without being written."""
-    for field, _ in fields_of(within):
-        built_in, name = split_field(field)
-        if built_in and name in CHANGING_FIELDS:
-            way_out = "bind the caller by a field of the metadata, such as tenant=alice, or by kind or id"
-            raise InputError(f"where: {field!r} changes when a document is read or written again; {way_out}")
-    return within
 
 
 def defaults(within: Filter) -> dict[str, Any]:

@@ -11,7 +11,9 @@ from playwright.sync_api import Page, expect
 from trivet.keys import Keys
 
 
-def test_every_view_works_with_a_bound_key(look: Callable[..., Page], start: Callable[..., Site], tmp_path: Path) -> None:
+def test_every_view_works_with_a_bound_key(
+    look: Callable[..., Page], start: Callable[..., Site], tmp_path: Path
+) -> None:
     site = start()
     with Keys(tmp_path / "memory.db") as keys:
         _, text = keys.create("alice", "write", where="kind=note")

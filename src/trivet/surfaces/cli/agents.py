@@ -129,8 +129,7 @@ def install(
 
 def _check_where(where: list[str] | None) -> None:
     """Refuse a filter that the server would refuse when the client starts it."""
-    from trivet.filters import parse_filter
-    from trivet.stores.scoped import check_binding
+    from trivet.filters import check_binding, parse_filter
 
     if where and (parsed := parse_filter(where)) is not None:
         check_binding(parsed)
