@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from trivet.filters import (
     flatten,
     matches,
     parse_filter,
+    to_json,
     values_of,
 )
 from trivet.types import Document
@@ -418,3 +420,42 @@ def test_on_a_command_line_a_value_is_read_as_the_field_wants_it() -> None:
     assert parse_filter("kind!=3") == Not(Eq("kind", "3"))
     assert parse_filter("importance=1") == Eq("importance", 1)
     assert parse_filter("created!=2020") == Not(Eq("created", 2020.0))
+
+
+_names = st.sampled_from(["tenant", "kind", "created", "meta.kind", "a.b", "it's", "$x", "日本"])
+_values = st.text(max_size=5) | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(-1e9, 1e9)
+_numbers = st.integers(-(2**40), 2**40)
+_kept = st.recursive(
+    st.one_of(
+        st.builds(Eq, _names, _values),
+        st.builds(In, _names, st.lists(_values, max_size=3).map(tuple)),
+        st.builds(Exists, _names),
+        st.builds(lambda name, low: Range(name, gte=low), _names, _numbers),
+        st.builds(lambda name, low, high: Range(name, gt=low, lte=high), _names, _numbers, _numbers),
+    ),
+    lambda inner: st.one_of(
+        st.builds(And, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Not, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_kept)
+def test_a_filter_comes_back_from_json(where: Filter) -> None:
+    try:
+        checked = parse_filter(where)
+    except InputError:  # a value that the field cannot have, or nested too deeply
+        return
+    assert checked is not None
+    text = to_json(checked)
+    assert parse_filter(text) == parse_filter(json.loads(text)) == checked
+    assert to_json(checked) == text
+
+
+@pytest.mark.parametrize("where", [And(()), Or(()), Not(And(())), Eq("$and", 1), Eq("$not", "x")])
+def test_what_json_cannot_say_is_refused(where: Filter) -> None:
+    with pytest.raises(InputError, match="where"):
+        to_json(where)

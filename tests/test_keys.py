@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import trivet
 from trivet.errors import InputError, NotFoundError
+from trivet.filters import And, Eq, Range
 from trivet.keys import SCOPES, Keys
 
 
@@ -96,3 +99,48 @@ def test_an_older_store_is_upgraded_and_its_documents_stay(store: Path) -> None:
             keys.create("one")
         document = engine.get("a")
         assert document is not None and document.text == "kept"
+
+
+def test_a_bound_key_keeps_its_filter(store: Path) -> None:
+    with Keys(store) as keys:
+        key, text = keys.create("alice", "write", ["notes"], where=["tenant=alice", "year>=2020"])
+        assert key.where == And((Eq("tenant", "alice"), Range("year", gte=2020)))
+        assert key.scope == "write"
+        assert keys.find(text) == key
+        assert keys.list() == [key]
+        plain, other = keys.create("all")
+        assert (plain.where, keys.find(other)) == (None, plain)
+
+
+@pytest.mark.parametrize("where", [{}, [], "", "tenant", {"tenant": {}}, {"$or": [{}]}, 7, {"accessed": {"gte": 0}}])
+def test_a_filter_that_binds_nothing_is_refused(store: Path, where: Any) -> None:
+    with Keys(store) as keys:
+        with pytest.raises(InputError, match="where"):
+            keys.create("alice", where=where)
+        assert keys.list() == []
+
+
+def test_a_bound_key_is_no_admin(store: Path) -> None:
+    with Keys(store) as keys, pytest.raises(InputError, match="cannot be admin"):
+        keys.create("alice", "admin", where="tenant=alice")
+
+
+def test_a_key_whose_filter_was_lost_or_changed_is_unknown(store: Path) -> None:
+    with Keys(store) as keys:
+        _, text = keys.create("alice", where="tenant=alice")
+    for change in ('UPDATE key_filters SET filter = \'{"tenant": {"eq": "bob"}}\'', "DELETE FROM key_filters"):
+        with sqlite3.connect(store) as connection:
+            connection.execute(change)
+        with Keys(store) as keys:
+            assert keys.find(text) is None
+            assert not keys.list()[0].may("read") or keys.list()[0].where is not None
+
+
+def test_an_older_trivet_does_not_know_a_bound_key(store: Path) -> None:
+    """It reads the table `keys` alone, hashes the secret alone, and knows three scopes."""
+    with Keys(store) as keys:
+        _, text = keys.create("alice", where="tenant=alice")
+    with sqlite3.connect(store) as connection:
+        ((kept, scope),) = connection.execute("SELECT hash, scope FROM keys").fetchall()
+    assert kept != hashlib.sha256(text.split("_", 2)[2].encode()).digest()
+    assert scope not in SCOPES

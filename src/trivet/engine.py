@@ -13,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from trivet import intake, transfer
+from trivet import cursors, intake, transfer
 from trivet.analysis import Analyzer
-from trivet.errors import InputError, NotAllowedError, NotFoundError, StoreError, TakenError
-from trivet.filters import TIME_FIELDS, Filter, In, both, parse_filter
+from trivet.errors import EmbedderError, InputError, NotAllowedError, NotFoundError, StoreError, TakenError
+from trivet.filters import TIME_FIELDS, Filter, In, both, check_binding, parse_filter
 from trivet.loading import Load, passages, redacted
 from trivet.memory import likeness, remembering
 from trivet.models import Models
@@ -72,20 +72,21 @@ class Engine:
         (``tenant=alice``) is set where it is absent and refused where it differs. Nothing outside can be seen, counted,
         changed or deleted; what concerns the whole collection (settings, backup, verify …) is refused.
         """
-        bound = both(self._bound, parse_filter(where))
-        if bound is None:
+        given = parse_filter(where)
+        bound = both(self.bound, None if given is None else check_binding(given))
+        if given is None or bound is None:
             raise InputError("where: the filter is empty; name the fields this caller is bound to")
         whole = self._shelf.whole if isinstance(self._shelf, Scoped) else self._shelf
         return Engine(self._store, cast(Shelf, Scoped(whole, bound)), self._models, self._shared)
 
     @property
-    def _bound(self) -> Filter | None:
-        """The filter that this engine is bound to."""
+    def bound(self) -> Filter | None:
+        """The filter that this engine is bound to; None: it is not."""
         return self._shelf.within if isinstance(self._shelf, Scoped) else None
 
     def _check_whole(self, action: str) -> None:
         """Refuse what concerns documents that a bound caller may not see."""
-        if self._bound is not None:
+        if self.bound is not None:
             raise NotAllowedError(f"{action}: this caller is bound to some of the documents; ask without that filter")
 
     @property
@@ -127,7 +128,7 @@ class Engine:
 
     def loading(self) -> Load:
         """For a load in many pieces: ``load.add`` each of them, ``load.finish`` at the end; a context manager."""
-        return Load(self._shelf, self._models, lambda: bool(self.settings.weights["graph"]), self._bound)
+        return Load(self._shelf, self._models, lambda: bool(self.settings.weights["graph"]), self.bound)
 
     def remember(
         self,
@@ -156,7 +157,7 @@ class Engine:
         fields = {"text": text, "id": id, "title": title, "kind": kind, "meta": meta, "importance": importance}
         times = {"created": created, "valid_from": valid_from, "valid_to": valid_to}
         linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
-        ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {}, self._bound)
+        ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {}, self.bound)
         taken: Counter[str] = Counter()
         document = redacted(document, taken) if redact else document
         if where is not None:
@@ -217,9 +218,22 @@ class Engine:
 
     def wait(self, progress: Progress | None = None, timeout: float | None = None, workers: int | str = 1) -> None:
         """Block until every passage is embedded; by several processes, where ``workers`` says so, or a Ray cluster."""
+        if self.bound is not None:
+            self._wait_bound(progress, timeout, workers)
+            return
         if workers not in (1, "1"):
             self._models.embed_with(workers, progress)
         self._models.wait(progress, timeout)
+
+    def _wait_bound(self, progress: Progress | None, timeout: float | None, workers: int | str) -> None:
+        """The same without a number: how much there is to embed is of all documents."""
+        if progress is not None or workers not in (1, "1"):
+            self._check_whole("wait with progress or workers")
+        try:
+            self._models.wait(None, timeout)
+        except EmbedderError:
+            told = "some passages are not embedded yet; they follow in the background"
+            raise EmbedderError(f"wait: {told}") from None
 
     def get(self, id: str, where: Any = None) -> Document | None:
         """The document, or None where there is none that the filter allows."""
@@ -236,10 +250,19 @@ class Engine:
     def page(self, where: Any = None, after: str | None = None, limit: int = 100) -> Page:
         """Up to ``limit`` documents the filter allows, in the order they were first added; ``after`` is the ``next`` of
         the page before. Whatever is written in between, none comes twice and none that stays is skipped."""
-        start, size = intake.check_cursor(after), intake.check_limit(limit, intake.MAX_PAGE)
-        found = self._shelf.page(self._parse(where), start, size + 1)
-        following = str(found[size - 1][0]) if len(found) > size else None
+        size = intake.check_limit(limit, intake.MAX_PAGE)
+        found = self._shelf.page(self._parse(where), self._row(after), size + 1)
+        following = self._cursor(found[size - 1][0]) if len(found) > size else None
         return Page(tuple(document for _, document in found[:size]), following)
+
+    def _row(self, after: str | None) -> int:
+        if self.bound is None or after is None:
+            return intake.check_cursor(after)
+        return cursors.row(after, self._store.cursor_key(), self.name)
+
+    def _cursor(self, row: int) -> str:
+        """A row number as it is told: to a bound caller it would say how many documents there are in all."""
+        return str(row) if self.bound is None else cursors.cursor(row, self._store.cursor_key(), self.name)
 
     def facets(self, where: Any = None, values: int = 10) -> list[Facet]:
         """The kinds and the fields of the metadata, each with its commonest values, among what the filter allows."""
@@ -398,6 +421,7 @@ class Engine:
 
     def settings_history(self, limit: int = 50) -> list[SettingsChange]:
         """The last changes of the settings, the latest first."""
+        self._check_whole("settings_history")
         rows = self._shelf.settings_history(intake.check_limit(limit, intake.MAX_PAGE))
         return [
             SettingsChange(row.number, row.at, row.by, Profile.from_json(row.settings), _readable(row.previous))
@@ -427,7 +451,7 @@ class Engine:
 
     def stats(self) -> Stats:
         state, counts = self._shelf.state(), self._shelf.counts()
-        bytes_store, bytes_index = self._store.sizes() if self._bound is None else (0, 0)
+        bytes_store, bytes_index = self._store.sizes() if self.bound is None else (0, 0)
         return Stats(
             path=self.path,
             collection=self.name,
@@ -442,7 +466,7 @@ class Engine:
             bytes_index=bytes_index,
             profile=str(self._search.settings(state.settings)),
             fields=tuple(self._shelf.fields()),
-            embed_error=self._models.backlog.error,
+            embed_error=self._models.backlog.error if self.bound is None else "",
             scorer=self._shared.panel.id if self._shared.panel else None,
         )
 

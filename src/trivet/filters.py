@@ -28,6 +28,7 @@ Value = str | int | float | bool
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
 TEXT_FIELDS = ("id", "kind", "title")
 BUILT_IN_FIELDS = (*TEXT_FIELDS, "importance", *TIME_FIELDS)
+CHANGING_FIELDS = ("accessed", "updated", "importance")  # by recalling, rewriting and remembering again
 MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 _LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
@@ -154,12 +155,19 @@ def matches(where: Filter, document: Document) -> bool:
             return not matches(part, document)
         case Exists(field):
             return bool(values_of(document, field))
-        case Eq(field, value):
-            return any(_same(found, value) for found in values_of(document, field))
-        case In(field, values):
-            return any(_same(found, value) for found in values_of(document, field) for value in values)
+        case Eq(field) | In(field) | Range(field):
+            return any(satisfies(where, found) for found in values_of(document, field))
+
+
+def satisfies(where: Eq | In | Range, found: Value) -> bool:
+    """Does one value of the field satisfy the condition?"""
+    match where:
+        case Eq(_, value):
+            return _same(found, value)
+        case In(_, values):
+            return any(_same(found, value) for value in values)
         case Range():
-            return any(_inside(where, found) for found in values_of(document, where.field))
+            return _inside(where, found)
 
 
 def _same(found: Value, wanted: Value) -> bool:
@@ -207,6 +215,43 @@ def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
             yield field, False
         case Eq(field) | In(field) | Range(field):
             yield field, True
+
+
+def check_binding(within: Filter) -> Filter:
+    """Refuse a filter that no caller can be held to, because a document comes and goes in it without being written."""
+    for field, _ in fields_of(within):
+        built_in, name = split_field(field)
+        if built_in and name in CHANGING_FIELDS:
+            way_out = "bind the caller by a field of the metadata, such as tenant=alice, or by kind or id"
+            raise InputError(f"where: {field!r} changes when a document is read or written again; {way_out}")
+    return within
+
+
+def to_json(where: Filter) -> str:
+    """Return the filter as JSON that ``parse_filter`` reads as the same filter; refuse one that JSON cannot say."""
+    text = json.dumps(mapping(where), ensure_ascii=False, sort_keys=True)
+    if parse_filter(json.loads(text)) != where:
+        raise InputError(f"where: {_shown(text)} cannot be kept as JSON; name each field and at least one condition")
+    return text
+
+
+def mapping(where: Filter) -> dict[str, Any]:
+    """Return the filter as a mapping that ``parse_filter`` reads."""
+    match where:
+        case And(parts):
+            return {"$and": [mapping(part) for part in parts]}
+        case Or(parts):
+            return {"$or": [mapping(part) for part in parts]}
+        case Not(part):
+            return {"$not": mapping(part)}
+        case Exists(field):
+            return {field: {"exists": True}}
+        case Eq(field, value):
+            return {field: {"eq": value}}
+        case In(field, values):
+            return {field: {"in": list(values)}}
+        case Range(field):
+            return {field: {op: getattr(where, op) for op in _RANGE_OPS if getattr(where, op) is not None}}
 
 
 # --- reading filters from what people write ------------------------------------------------------------------------

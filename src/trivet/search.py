@@ -36,6 +36,7 @@ from trivet.paging import Pages
 from trivet.profile import LEGS, PROFILES, SEEDED, Profile, named
 from trivet.rerank import Tools
 from trivet.stores.contract import Scoring, Shelf, State
+from trivet.stores.scoped import Scoped
 from trivet.types import Degraded, Explanation, Hit, Query, Ranking, Results, Stage
 from trivet.understanding import Understood, understand
 
@@ -314,7 +315,10 @@ class Search:
                 degraded.append(Degraded("dense", "the caller brings the vectors of this collection, and gave none"))
             else:
                 legs.append(Dense(embedder, state.model, shelf))
-                if state.pending:
+                if isinstance(shelf, Scoped):
+                    if shelf.pending():
+                        degraded.append(Degraded("dense", "some passages are not embedded yet"))
+                elif state.pending:
                     told = f"{state.pending:,} of {state.passages:,} passages are not embedded yet"
                     told = "some passages are perhaps not embedded yet" if filtered else told
                     degraded.append(

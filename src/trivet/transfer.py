@@ -52,7 +52,7 @@ def lines(shelf: Shelf, vectors: bool = False) -> Iterator[str]:
         "settings": _settings(state.settings, shelf.name),
     }
     header["model"] = model.id if model else None
-    header["documents"] = state.documents
+    header["documents"] = shelf.counts().documents
     yield json.dumps(header, ensure_ascii=False)
     links: dict[str, list[dict[str, Any]]] = {}
     for link in shelf.links_of():
@@ -84,7 +84,7 @@ def export(shelf: Shelf, target: Path, vectors: bool, progress: Progress | None)
     _check_target(shelf, target)
     special = target.exists() and not target.is_file()  # a device or a pipe is written to, never replaced
     draft = target if special else target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    total, count = shelf.state().documents, -1
+    total, count = shelf.counts().documents, -1
     try:
         with draft.open("w", encoding="utf-8") as out:
             for line in lines(shelf, vectors):
@@ -197,7 +197,7 @@ def import_(engine: Engine, source: Path, progress: Progress | None) -> Added:
         head = header(source)
     except OSError as error:
         raise InputError(f"import: cannot read {str(source)!r}: {error.strerror or error}") from error
-    if "settings" in head and not engine.stats().documents:
+    if "settings" in head and engine.bound is None and not engine.stats().documents:
         engine.update_settings(Profile.from_json(json.dumps(head["settings"])), by="import")
     with engine.loading() as load:
         try:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, NotFoundError
-from trivet.filters import And, Eq, Filter, Or, Range
+from trivet.filters import And, Eq, Filter, Or, Range, to_json
 from trivet.intake import clean
 from trivet.types import Document
 
@@ -75,13 +75,23 @@ class Chat:
     def project(self, name: str) -> Project:
         """The project of that name, made if it is new."""
         name = _said(name, "project: name").strip()
-        identifier = _project_id(name)
-        if (known := self.engine.get(identifier)) is None:
-            # bound to what it is: a document of another kind that came meanwhile is not replaced
-            projects = self.engine.within({"kind": "project", "project": identifier})
-            projects.add("", id=identifier, title=name)
-            known = self.engine.get(identifier)
-        return _project(known or Document(identifier, "", title=name))
+        for identifier in self._project_ids(name):
+            if (known := self.engine.get(identifier)) is not None:
+                return _project(known)
+        # bound to what it is: a document of another kind that came meanwhile is not replaced
+        self.engine.within({"kind": "project", "project": identifier}).add("", id=identifier, title=name)
+        return _project(self.engine.get(identifier) or Document(identifier, "", title=name))
+
+    def _project_ids(self, name: str) -> list[str]:
+        """The ids that a project of that name may have; the last is that of a new one.
+
+        Follows from the name, so that two processes that make it at once make one. Of an engine that is bound to a
+        filter it follows from the filter too: another tenant's project of the same name has another id.
+        """
+        plain = _project_id(name)
+        if self.engine.bound is None:
+            return [plain]
+        return [plain, _project_id(f"{name}\0{to_json(self.engine.bound)}")]
 
     def projects(self) -> list[Project]:
         return [_project(document) for document in self.engine.documents(Eq("kind", "project"))]
@@ -112,7 +122,7 @@ class Chat:
 
     def find_project(self, project: Project | str) -> Project:
         wanted = project.id if isinstance(project, Project) else project
-        for identifier in (wanted, _project_id(_said(wanted, "project").strip())):
+        for identifier in (wanted, *self._project_ids(_said(wanted, "project").strip())):
             found = self.engine.get(identifier)
             if found is not None and found.kind == "project":
                 return _project(found)
@@ -297,7 +307,6 @@ def _home(document: Document) -> str | None:
 
 
 def _project_id(name: str) -> str:
-    """Follows from the name, so that two processes that make it at once make one."""
     return f"project-{hashlib.blake2b(clean(name).encode(), digest_size=8).hexdigest()}"
 
 

@@ -115,6 +115,7 @@ class KeyRow:
     collections: str  # JSON: the names it is bound to, [] for all
     created: float
     revoked: float | None = None
+    filter: str | None = None  # JSON: the documents it is bound to; None for all
 
 
 def passage_of(document: Document, span: Span | None) -> Passage:
@@ -295,8 +296,11 @@ class Shelf(Protocol):
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         """Refuse a field that no document has; where there is a ``within``, that none within it has."""
 
-    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
-        """What every leg applies; None when everything may answer."""
+    def scope(
+        self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
+    ) -> Scope | None:
+        """What every leg applies; None when everything may answer. ``within`` is the filter that the caller is bound
+        to: the fields of ``where`` must be known within it, and its own need not be known at all."""
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | None:
         """The same, looked up document by document in the state of the snapshot: what was ranked may have changed."""
@@ -375,6 +379,9 @@ class Store(Protocol):
     def problems(self) -> list[str]: ...
     def sizes(self) -> tuple[int, int]:
         """Bytes of the truth, and of what can be made from it again."""
+
+    def cursor_key(self) -> bytes:
+        """Random bytes of this store that no caller is told: row numbers are masked with them (``cursors.py``)."""
 
     def files(self) -> set[Path]:
         """Files that are its own, none on a server: nothing else may be written there."""

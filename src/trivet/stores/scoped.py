@@ -12,13 +12,26 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, NotFoundError, TakenError
-from trivet.filters import And, Eq, Filter, both, matches, split_field
+from trivet.filters import (
+    And,
+    Eq,
+    Filter,
+    In,
+    Or,
+    Range,
+    both,
+    fields_of,
+    matches,
+    satisfies,
+    split_field,
+    values_of,
+)
 from trivet.stores.contract import Counts, Prepared, Shelf, State, Written
 from trivet.types import Document, Facet, Feedback, Link, Period, Resolutions, Successions
 
 if TYPE_CHECKING:
     from trivet.analysis import Analyzer
-    from trivet.stores.contract import Change, Scope, Span, Store
+    from trivet.stores.contract import Scope, Span, Store
 
 Visible = Callable[[Sequence[str], Filter], set[str]]
 
@@ -59,7 +72,26 @@ def defaults(within: Filter) -> dict[str, Any]:
             return {field: value for part in parts for field, value in defaults(part).items()}
         case Eq(field, value):
             return {field: value}
+        case In(field, values) if values and len({str(value).lower() for value in values}) == 1:
+            return {field: values[0]}  # `year=2020` on a command line: the number, or else the text
     return {}
+
+
+def holds(within: Filter, document: Document) -> bool:
+    """Does every value of the document's fields satisfy the filter, not just one of several?
+
+    ``matches`` asks for one: a document with the tenants ``["alice", "bob"]`` is seen by both. A writer who is bound to
+    one of them could put documents before the other's eyes that way.
+    """
+    match within:
+        case And(parts):
+            return all(holds(part, document) for part in parts)
+        case Or(parts):
+            return any(holds(part, document) for part in parts)
+        case Eq(field) | In(field) | Range(field):
+            found = values_of(document, field)
+            return bool(found) and all(satisfies(within, value) for value in found)
+    return matches(within, document)
 
 
 def filled(document: Mapping[str, Any], within: Filter) -> dict[str, Any]:
@@ -88,11 +120,15 @@ def _with(meta: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     return {**meta, first: _with(inner or {}, rest, value)}
 
 
-def check_inside(document: Document, within: Filter, told: str) -> None:
-    """Refuse a document that its own writer could not see."""
-    if not matches(within, document):
+def check_inside(document: Document, within: Filter, told: str, known: Document | None = None) -> None:
+    """Refuse a document that its own writer could not see, or that others would; ``known`` is what it was before."""
+    names = [field for field, _ in fields_of(within)]
+    kept = known is not None and all(values_of(known, name) == values_of(document, name) for name in names)
+    if not (matches(within, document) if kept else holds(within, document)):
         fixed = ", ".join(f"{field}={value!r}" for field, value in defaults(within).items())
-        way_out = f"it must have {fixed}" if fixed else "its fields must satisfy the filter of the key"
+        way_out = (
+            f"it must have {fixed} and nothing else there" if fixed else "its fields must satisfy the filter of the key"
+        )
         raise InputError(f"document {document.id!r}: {told} outside of what this caller may write; {way_out}")
 
 
@@ -136,12 +172,6 @@ class Scoped:
     def counts(self, where: Filter | None = None) -> Counts:
         return self.whole.counts(self._and(where))
 
-    def settings_history(self, limit: int) -> Sequence[Change]:
-        return self.whole.settings_history(limit)
-
-    def settings_change(self, number: int) -> Change | None:
-        return self.whole.settings_change(number)
-
     def model_id(self, mid: int) -> str:
         return self.whole.model_id(mid)
 
@@ -174,7 +204,7 @@ class Scoped:
     ) -> Written:
         def checked(known: Document) -> Prepared:
             changed = change(known)
-            check_inside(changed.document, self._and(within), "the change would put it")
+            check_inside(changed.document, self._and(within), "the change would put it", known)
             return changed
 
         return self.whole.amend(identifier, mid, checked, self._and(within))
@@ -249,17 +279,28 @@ class Scoped:
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         self.whole.check_fields(where, self._and(within))
 
-    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
-        return self.whole.scope(self._and(where), exclude, version)
+    def scope(
+        self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
+    ) -> Scope | None:
+        return self.whole.scope(where, exclude, version, self._and(within))
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | None:
         return self.whole.recheck(self._and(where), exclude)
 
     def only(self, did: int) -> Scope:
+        """A document that the caller may see: its number comes from ``dids``."""
         return self.whole.only(did)
 
+    def pending(self) -> int:
+        """Passages within the filter that the model has not embedded yet."""
+        if not self.whole.state().pending:
+            return 0
+        counts = self.counts()
+        return counts.passages - counts.embedded
+
     def has_chains(self, version: int) -> bool:
-        return self.whole.has_chains(version)
+        """Always: whether there is such a link at all is told by the trace of a search, and is of all documents."""
+        return True
 
     def successors(self, dids: Sequence[int]) -> Successions:
         return self.whole.successors(dids)
@@ -285,7 +326,7 @@ PASSED_ON = frozenset(
 #: Of the whole collection: a bound caller is refused by the engine before it comes here.
 REFUSED = frozenset(
     (
-        *("change_settings", "add_model", "forget_other_models"),
+        *("change_settings", "settings_history", "settings_change", "add_model", "forget_other_models"),
         *("unembedded", "next_pending", "known_vectors", "add_vectors", "passages_of", "vectors_of", "embedding"),
         *("tidy", "read_connections", "tidy_words", "verify", "discard_projections"),
     )

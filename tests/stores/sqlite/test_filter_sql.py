@@ -120,7 +120,7 @@ def checked(where: Filter) -> Filter | None:
 )
 def test_sql_finds_what_matches(store: trivet.Engine, given_: list[dict[str, Any]], wheres: list[Filter]) -> None:
     shelf = store._shelf
-    shelf.remove(list(shelf.dids([document.id for document in store.documents()]).values()))
+    store.delete([document.id for document in store.documents()])
     store.add([{**document, "id": f"{number}"} for number, document in enumerate(given_)])
     stored = list(store.documents())
     by_did = {did: id for id, did in shelf.dids([document.id for document in stored]).items()}

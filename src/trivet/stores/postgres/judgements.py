@@ -43,6 +43,11 @@ def forget(connection: Connection, cid: int, query: str | None, identifier: str 
     return connection.execute(f"DELETE FROM feedback WHERE {conditions}", given).rowcount
 
 
+def forget_of(connection: Connection, cid: int, ids: Sequence[str]) -> None:
+    """Everything that was said of these documents."""
+    connection.execute("DELETE FROM feedback WHERE cid = %s AND id = ANY(%s)", (cid, list(ids)))
+
+
 def read(every: All, cid: int) -> list[Feedback]:
     """All of it, in the order it was said."""
     rows = every("SELECT query, id, good, at FROM feedback WHERE cid = %s ORDER BY at, seq", (cid,))

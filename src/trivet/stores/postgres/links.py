@@ -40,8 +40,9 @@ def outgoing(connection: Connection, cid: int, identifier: str) -> set[Link]:
     return {Link(*row) for row in connection.execute(sql, (cid, identifier))}
 
 
-def remove_from(connection: Connection, cid: int, identifier: str) -> None:
-    connection.execute("DELETE FROM links WHERE cid = %s AND source = %s", (cid, identifier))
+def remove(connection: Connection, cid: int, links: Iterable[Link]) -> None:
+    marks = [mark(link.source, link.target, link.type) for link in links]
+    connection.execute("DELETE FROM links WHERE cid = %s AND mark = ANY(%s)", (cid, marks))
 
 
 def remove_of(connection: Connection, cid: int, ids: list[str]) -> None:

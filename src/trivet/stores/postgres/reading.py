@@ -132,12 +132,19 @@ class Reading(Collection):
             built_in, name = split_field(field)
             if built_in or not must_be_known or self.has_field(name, within):
                 continue
-            some = "SELECT 1 FROM documents WHERE cid = %s LIMIT 1"
-            if not any(self._all(some, (part.cid,)) for part in self.parts.every):
+            if not self._count_any(within):
                 return
             # only what the rest of the filter lets the caller see: a key may tell as much as a value
             known = [*BUILT_IN_FIELDS, *self.fields(both(within, without_field(where, field)))]
             raise InputError(unknown_field(field, known))
+
+    def _count_any(self, where: Filter | None) -> bool:
+        """Is there any document that the filter allows?"""
+        for part in self.parts.every:
+            condition, values = self._within(where, part)
+            if self._all(f"SELECT 1 FROM documents d WHERE d.cid = %s{condition} LIMIT 1", (part.cid, *values)):
+                return True
+        return False
 
     def has_field(self, key: str, where: Filter | None) -> bool:
         """Has any document that the filter allows this key in its metadata?"""
@@ -173,18 +180,23 @@ class Reading(Collection):
             found |= {did for (did,) in self._all(sql, (part.cid, own, *values))}
         return found
 
-    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+    def scope(
+        self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
+    ) -> Scope | None:
         """The condition every leg applies; None when everything may answer."""
-        if where is None and not exclude:
+        if where is not None and within is not None:  # each time: what is kept may be of a caller with another filter
+            self.check_fields(where, within)
+        asked = both(within, where)
+        if asked is None and not exclude:
             return None
-        scope = self._scope_of(where, version) if where is not None else Scope(self._all, self.parts)
+        scope = self._scope_of(asked, version, within is None) if asked is not None else Scope(self._all, self.parts)
         return scope.without(self.dids(exclude).values()) if exclude else scope
 
     def only(self, did: int) -> Scope:
         """Just this document."""
         return Scope.just(self._all, self.parts, did)
 
-    def _scope_of(self, where: Filter, version: int) -> Scope:
+    def _scope_of(self, where: Filter, version: int, check: bool) -> Scope:
         with self._lock:
             if version != self._scopes_version:
                 self._scopes.clear()
@@ -192,7 +204,8 @@ class Reading(Collection):
             elif where in self._scopes:
                 self._scopes.move_to_end(where)
                 return self._scopes[where]
-        self.check_fields(where)
+        if check:
+            self.check_fields(where)
         scope = Scope(self._database.planned, self.parts, where)
         with self._lock:
             # an access is no news, so a version does not tell when what is known of access times is out of date

@@ -19,14 +19,14 @@ from trivet.concepts import triples_of
 from trivet.errors import InputError, StoreError
 from trivet.filters import Filter, flatten, is_text, matches
 from trivet.stores.contract import Prepared, Span, Written
-from trivet.stores.postgres import links, terms, vectors
+from trivet.stores.postgres import judgements, links, terms, vectors
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.filter_sql import number_of
 from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.place import Place, count, take
 from trivet.stores.postgres.removals import remove_passages
 from trivet.stores.scoped import check_within
-from trivet.types import Document
+from trivet.types import Document, Link
 
 #: Document, in order
 COLUMNS = "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses"
@@ -50,6 +50,8 @@ def write(
     if within is not None:
         check_within(batch, known, partial(visible, connection, place.parts), within)
     fresh = [item for item in batch if item.document.id not in known]
+    if within is not None:  # an id that was another's before: what was said of it is not for this caller
+        judgements.forget_of(connection, place.root, [item.document.id for item in fresh])
     first = take(connection, place, "document", len(fresh)) if fresh else 0
     dealt: dict[Part, _Share] = {}
     for item in batch:
@@ -61,7 +63,7 @@ def write(
         dealt[part].fresh.append((part.number(at), item))
     done = Written(0, 0, 0)
     for part in sorted(dealt, key=lambda part: part.cid):  # in one order, so that two writers never wait in a ring
-        done += _write(connection, place, part, mid, dealt[part], now)
+        done += _write(connection, place, part, mid, dealt[part], now, within)
     links.add(connection, place.root, [link for item in batch for link in item.links or ()])
     count(connection, place, documents=len(fresh))
     return done
@@ -75,7 +77,15 @@ class _Share:
     changed: list[tuple[Prepared, tuple[Any, ...]]]  # with the row that is there
 
 
-def _write(connection: Connection, place: Place, part: Part, mid: int | None, share: _Share, now: float) -> Written:
+def _write(
+    connection: Connection,
+    place: Place,
+    part: Part,
+    mid: int | None,
+    share: _Share,
+    now: float,
+    within: Filter | None,
+) -> Written:
     cid = part.cid
     if share.fresh:
         with connection.cursor().copy(f"COPY documents (cid, {_ROW}) FROM STDIN") as copy:
@@ -86,7 +96,7 @@ def _write(connection: Connection, place: Place, part: Part, mid: int | None, sh
     embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
     unchanged = 0
     for item, old in share.changed:
-        kept = _replace(connection, place, part, item, old, now)
+        kept = _replace(connection, place, part, item, old, now, within)
         if kept is None:
             unchanged += 1
         elif kept:
@@ -100,19 +110,26 @@ def _write(connection: Connection, place: Place, part: Part, mid: int | None, sh
 
 
 def _replace(
-    connection: Connection, place: Place, part: Part, item: Prepared, old: tuple[Any, ...], now: float
+    connection: Connection,
+    place: Place,
+    part: Part,
+    item: Prepared,
+    old: tuple[Any, ...],
+    now: float,
+    within: Filter | None,
 ) -> bool | None:
     """Bring the document's row up to date. None: it says what it said; True: its passages must be made anew."""
     cid, did = part.cid, int(old[0])
     row = _row(did, item, item.document.created or _time(old[7]), now, old[9], int(old[12]))
-    relinked = item.links is not None and links.outgoing(connection, place.root, item.document.id) != set(item.links)
+    outgoing = _outgoing(connection, place, item.document.id, within) if item.links is not None else set()
+    relinked = item.links is not None and outgoing != set(item.links)
     same = all(value == known for at, (value, known) in enumerate(zip(row, old, strict=True)) if at not in (8, 12))
     if same and item.vector is None and not relinked:
         if row[12] != old[12]:
             connection.execute("UPDATE documents SET accesses = %s WHERE cid = %s AND did = %s", (row[12], cid, did))
         return None
     if relinked:
-        links.remove_from(connection, place.root, item.document.id)
+        links.remove(connection, place.root, outgoing)
     names = [name.strip() for name in _ROW.split(",")[1:]]
     sets = ", ".join(f"{name} = %s" for name in names)
     connection.execute(f"UPDATE documents SET {sets} WHERE cid = %s AND did = %s", (*row[1:], cid, did))
@@ -123,6 +140,15 @@ def _replace(
     # what a document tells of is read with its passages, and a projection hears of new passages only
     retold = told and triples_of(json.loads(old[5])) != triples_of(item.document.meta)
     return bytes(old[13]) != item.hash or item.vector is not None or retold
+
+
+def _outgoing(connection: Connection, place: Place, identifier: str, within: Filter | None) -> set[Link]:
+    """The links that go out from a document; within a filter, those to what it shows."""
+    found = links.outgoing(connection, place.root, identifier)
+    if within is None:
+        return found
+    seen = visible(connection, place.parts, [link.target for link in found], within)
+    return {link for link in found if link.target in seen}
 
 
 def _check(item: Prepared) -> None:

@@ -9,6 +9,7 @@ Citus wants it.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 #: Under this number one process at a time migrates (any fixed number of ours will do).
@@ -191,9 +192,20 @@ CREATE TABLE timeline (
 """
 KEPT_TOKENS = 65_536  # versions of a collection whose token is kept: how far behind a process may be and still tell
 
+#: Of migration 4: the documents that a key is bound to; a table of its own, as in the embedded store.
+KEY_FILTERS = """
+CREATE TABLE key_filters (
+    id text PRIMARY KEY,
+    filter text NOT NULL                -- JSON
+);
+
+CREATE TABLE generation (id text PRIMARY KEY);  -- one row, made at random: no caller is told it
+"""
+
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
 REFERENCE = ("numbers", "collections", "keys")
+LATER_REFERENCE = ("key_filters", "generation")  # by migration 4
 DISTRIBUTED = (
     "documents",
     "heads",
@@ -281,7 +293,13 @@ def third(server: Server) -> list[str]:
     return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
 
 
-MIGRATIONS = (first, second, third)
+def fourth(server: Server) -> list[str]:
+    """The statements of migration 4."""
+    spread = [f"SELECT create_reference_table('{name}')" for name in LATER_REFERENCE] if server.citus else []
+    return [*statements(KEY_FILTERS), *spread, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
+
+
+MIGRATIONS = (first, second, third, fourth)
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:

@@ -89,6 +89,9 @@ class PostgresStore:
                 (cid, settings, bm25),
             )
 
+    def cursor_key(self) -> bytes:
+        return str(self.database.all("SELECT id FROM generation", ())[0][0]).encode()
+
     def names(self) -> list[str]:
         return [name for (name,) in self.database.all("SELECT name FROM collections ORDER BY name")]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import ModelReplacedError, StoreError
-from trivet.filters import Filter, values_of
+from trivet.filters import Filter, both, values_of
 from trivet.stores.contract import Found, Model, Prepared, Shelf, State, Written
 from trivet.stores.qdrant import tags
 from trivet.stores.qdrant.points import Points
@@ -194,9 +194,11 @@ class QdrantShelf:
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
-    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Narrowed | None:
-        inner = self._inner.scope(where, exclude, version)
-        return None if inner is None else Narrowed(inner, tags.compile_filter(where)[0] if where is not None else None)
+    def scope(
+        self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
+    ) -> Narrowed | None:
+        inner, asked = self._inner.scope(where, exclude, version, within), both(within, where)
+        return None if inner is None else Narrowed(inner, tags.compile_filter(asked)[0] if asked is not None else None)
 
     def only(self, did: int) -> Narrowed:
         return Narrowed(self._inner.only(did), tags.only(did))

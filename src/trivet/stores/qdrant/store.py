@@ -67,6 +67,9 @@ class QdrantStore:
             index += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         return store, index
 
+    def cursor_key(self) -> bytes:
+        return self._companion.cursor_key()
+
     def files(self) -> set[Path]:
         own = {Path(self._place.client["path"]).resolve()} if self._place.local else set()
         return self._companion.files() | own

@@ -7,6 +7,7 @@ from feedback passes over the ids that are gone. Every function here works insid
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -39,6 +40,12 @@ def forget(connection: sqlite3.Connection, cid: int, query: str | None, identifi
     named = {"cid": cid, "query": query, "id": identifier}
     conditions = " AND ".join(f"{column} = :{column}" for column, value in named.items() if value is not None)
     return connection.execute(f"DELETE FROM feedback WHERE {conditions}", named).rowcount
+
+
+def forget_of(connection: sqlite3.Connection, cid: int, ids: Sequence[str]) -> None:
+    """Everything that was said of these documents."""
+    sql = "DELETE FROM feedback WHERE cid = ? AND id IN (SELECT value FROM json_each(?))"
+    connection.execute(sql, (cid, json.dumps(list(ids))))
 
 
 def judged(connection: sqlite3.Connection, cid: int, query: str | None, identifier: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where does the embedded store keep its API keys?"""
+"""The API keys of the embedded store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.location import resolved
 
 _COLUMNS = "id, name, hash, scope, collections, created, revoked"
+_SELECT = f"SELECT {_COLUMNS}, (SELECT filter FROM key_filters f WHERE f.id = keys.id) FROM keys"
 
 
 class SqliteKeys:
@@ -21,12 +22,14 @@ class SqliteKeys:
                 f"INSERT INTO keys ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (row.id, row.name, row.hash, row.scope, row.collections, row.created, row.revoked),
             )
+            if row.filter is not None:
+                connection.execute("INSERT INTO key_filters (id, filter) VALUES (?, ?)", (row.id, row.filter))
 
     def rows(self) -> list[KeyRow]:
-        return self._read(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")
+        return self._read(f"{_SELECT} ORDER BY created, id")
 
     def find(self, identifier: str) -> KeyRow | None:
-        found = self._read(f"SELECT {_COLUMNS} FROM keys WHERE id = ?", identifier)
+        found = self._read(f"{_SELECT} WHERE id = ?", identifier)
         return found[0] if found else None
 
     def revoke(self, identifier: str, at: float) -> None:
@@ -34,10 +37,10 @@ class SqliteKeys:
             connection.execute("UPDATE keys SET revoked = ? WHERE id = ?", (at, identifier))
 
     def any(self) -> bool:
-        return bool(self._read(f"SELECT {_COLUMNS} FROM keys LIMIT 1"))
+        return bool(self._read(f"{_SELECT} LIMIT 1"))
 
     def any_in_use(self) -> bool:
-        return bool(self._read(f"SELECT {_COLUMNS} FROM keys WHERE revoked IS NULL LIMIT 1"))
+        return bool(self._read(f"{_SELECT} WHERE revoked IS NULL LIMIT 1"))
 
     def _read(self, sql: str, *values: str) -> list[KeyRow]:
         with self._database.explained():

@@ -220,8 +220,10 @@ class Reading:
             )
             return Counts(documents, passages, embedded, len(self.links_of(None, where)))
 
-    def count_any(self) -> bool:
-        return bool(self._all("SELECT 1 FROM documents WHERE cid = ? LIMIT 1", (self.cid,)))
+    def count_any(self, where: Filter | None = None) -> bool:
+        """Is there any document that the filter allows?"""
+        condition, values = self._within(where)
+        return bool(self._all(f"SELECT 1 FROM documents WHERE cid = ?{condition} LIMIT 1", (self.cid, *values)))
 
     def fields(self, where: Filter | None = None) -> list[str]:
         """The metadata keys in use; a skip-scan, one look-up a key, and one more where there is a filter."""

@@ -20,7 +20,7 @@ from trivet.errors import StoreError
 from trivet.filters import Filter, flatten, matches
 from trivet.stores.contract import Prepared, Written
 from trivet.stores.scoped import check_within
-from trivet.stores.sqlite import access
+from trivet.stores.sqlite import access, feedback
 from trivet.twins import quick
 from trivet.types import SUPERSEDES, Document, Link
 
@@ -64,6 +64,8 @@ def write(
     changed = [(item, known[item.document.id]) for item in batch if item.document.id in known]
     unchanged = 0
 
+    if within is not None:  # an id that was another's before: what was said of it is not for this caller
+        feedback.forget_of(connection, cid, [item.document.id for item in fresh])
     first = take(connection, "document", len(fresh)) if fresh else 0
     rows = [(first + index, item) for index, item in enumerate(fresh)]
     connection.executemany(
@@ -81,13 +83,17 @@ def write(
         row = _row(did, cid, item, item.document.created or _time(old["created"]), now, old["accessed"])
         if item.document.accesses:
             access.at_least(connection, [(did, cid, item.document.accesses)])
-        relinked = item.links is not None and _outgoing(connection, cid, item.document.id) != set(item.links)
+        outgoing = _outgoing(connection, cid, item.document.id, within) if item.links is not None else set()
+        relinked = item.links is not None and outgoing != set(item.links)
         moves = item.vector is not None and not _is_embedded(connection, mid, did, item.vector)
         if _same(row, old) and not moves and not relinked:
             unchanged += 1
             continue
         if relinked:
-            connection.execute("DELETE FROM links WHERE cid = ? AND source = ?", (cid, item.document.id))
+            connection.executemany(
+                "DELETE FROM links WHERE cid = ? AND source = ? AND target = ? AND type = ?",
+                [(cid, link.source, link.target, link.type) for link in outgoing],
+            )
         connection.execute("DELETE FROM documents WHERE did = ?", (did,))
         connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if old["meta"] != item.meta:
@@ -274,9 +280,14 @@ def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int
     return count
 
 
-def _outgoing(connection: sqlite3.Connection, cid: int, identifier: str) -> set[Link]:
+def _outgoing(connection: sqlite3.Connection, cid: int, identifier: str, within: Filter | None) -> set[Link]:
+    """The links that go out from a document; within a filter, those to what it shows."""
     sql = "SELECT source, target, type, weight FROM links WHERE cid = ? AND source = ?"
-    return {Link(*row) for row in connection.execute(sql, (cid, identifier))}
+    found = {Link(*row) for row in connection.execute(sql, (cid, identifier))}
+    if within is None:
+        return found
+    seen = visible(connection, cid, [link.target for link in found], within)
+    return {link for link in found if link.target in seen}
 
 
 def add_links(connection: sqlite3.Connection, cid: int, links: Sequence[Link]) -> None:

@@ -213,6 +213,16 @@ CREATE TRIGGER collections_ended AFTER DELETE ON collections BEGIN
 END;
 """
 
+# A table of its own, not a column of `keys`: an older trivet would not read the column and honour the key without its
+# filter. What it reads of a bound key is a scope it does not know and a hash that no text has for it (`trivet.keys`).
+M007_KEY_FILTERS = """
+CREATE TABLE key_filters (
+    id TEXT PRIMARY KEY,            -- of the key
+    filter TEXT NOT NULL            -- JSON: the documents that the key is bound to
+) WITHOUT ROWID;
+CREATE INDEX key_filters_sealed ON key_filters (filter);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     M001_CREATE_TABLES,
     M002_FEEDBACK,
@@ -220,6 +230,7 @@ MIGRATIONS: tuple[str, ...] = (
     M004_KEYS,
     M005_SEALS,
     M006_TIMELINE,
+    M007_KEY_FILTERS,
 )
 
 

@@ -37,7 +37,7 @@ SCOPES_KEPT = 64  # filters whose mask is remembered until the next write
 class Scopes(Sources):
     def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(store, cid, uid, name, config)
-        self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
+        self._scopes: OrderedDict[Filter, Scope] = OrderedDict()  # by what the filter and the caller's both allow
         self._scopes_version = -1
 
     def _forget(self) -> None:
@@ -50,7 +50,7 @@ class Scopes(Sources):
         """Refuse a field that no document has: a typo would otherwise answer with silence."""
         for field, must_be_known in fields_of(where):
             built_in, name = split_field(field)
-            if built_in or not must_be_known or not self.count_any():
+            if built_in or not must_be_known or not self.count_any(within):
                 continue
             if not self.has_field(name, within):
                 # only what the rest of the filter lets the caller see: a key may tell as much as a value
@@ -72,14 +72,19 @@ class Scopes(Sources):
         sql = f"SELECT did FROM documents WHERE did IN (SELECT value FROM json_each(?)) AND cid = ?{condition}"
         return {did for (did,) in self._all(sql, (json.dumps(list(dids)), self.cid, *values))}
 
-    def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+    def scope(
+        self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
+    ) -> Scope | None:
         """The mask every leg applies; None when everything may answer."""
-        if where is None and not exclude:
+        if where is not None and within is not None:  # each time: a mask may be kept of a caller with another filter
+            self.check_fields(where, within)
+        asked = both(within, where)
+        if asked is None and not exclude:
             return None
         from trivet.stores.sqlite.scope import Scope
 
         size = int(self._all("SELECT value FROM counters WHERE name = 'document'", ())[0][0])
-        scope = self._scope_of(where, size, version) if where is not None else Scope.everything(size)
+        scope = self._scope_of(asked, size, version, within is None) if asked is not None else Scope.everything(size)
         return scope.without(list(self.dids(exclude).values())) if exclude else scope
 
     def only(self, did: int) -> Scope:
@@ -88,8 +93,7 @@ class Scopes(Sources):
 
         return Scope.of([did], did)
 
-    def _scope_of(self, where: Filter, size: int, version: int) -> Scope:
-
+    def _scope_of(self, where: Filter, size: int, version: int, check: bool) -> Scope:
         with self._lock:
             if version != self._scopes_version:
                 self._scopes.clear()
@@ -97,7 +101,8 @@ class Scopes(Sources):
             elif where in self._scopes:
                 self._scopes.move_to_end(where)
                 return self._scopes[where]
-        self.check_fields(where)
+        if check:
+            self.check_fields(where)
         scope = self._mask(where, size)
         with self._lock:
             # an access is no news, so a version does not tell when a mask made of access times is out of date

@@ -126,6 +126,9 @@ class SqliteStore:
     def sizes(self) -> tuple[int, int]:
         return _size(self.path, Path(f"{self.path}-wal")), _size(*self.index_folder.rglob("*"))
 
+    def cursor_key(self) -> bytes:
+        return str(self.database.generation).encode()
+
     def files(self) -> set[Path]:
         store = self.path
         return {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}

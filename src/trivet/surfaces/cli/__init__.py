@@ -129,6 +129,7 @@ COMMANDS = (
     )),
     Command("keys", keyring.keys, "Serve", (
         "trivet keys create dashboard --scope read --for tickets",
+        "trivet keys create alice --scope write --where tenant=alice",
         "trivet keys list",
         "trivet keys revoke dashboard",
     )),

@@ -1,4 +1,4 @@
-"""How does an agent get a memory? (``mcp``, ``mcp install``)"""
+"""The commands ``mcp`` and ``mcp install``."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ Redact = Annotated[
     ),
 ]  # fmt: skip
 
+Where = Annotated[
+    list[str] | None,
+    option("--where", "EXPR", "Bind the server to these documents, such as tenant=alice. Repeat: all must hold."),
+]
+
 
 def mcp(
     context: typer.Context,
@@ -44,6 +49,7 @@ def mcp(
     ] = DEFAULT_PORT,
     read_only: ReadOnly = False,
     redact: Redact = False,
+    where: Where = None,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
@@ -66,7 +72,7 @@ def mcp(
     else:
         opened = opening.made(store, collection, embedder, asked)
     with opened as engine:
-        memory = Memory(engine, read_only, redact)
+        memory = Memory(engine.within(where) if where else engine, read_only, redact)
         if http:
             transports.http(memory, host, port, lambda address: say(f"trivet mcp: listening on {address}"))
         else:
@@ -91,6 +97,7 @@ def install(
     yes: Annotated[bool, flag("--yes -y", "Write without being asked.")] = False,
     read_only: ReadOnly = False,
     redact: Redact = False,
+    where: Where = None,
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     embedder: options.Embedder = None,
@@ -98,12 +105,14 @@ def install(
 ) -> None:
     """Put the server into a client's configuration: shows what it would write and where, then asks."""
     _check_extra()
+    _check_where(where)
     from trivet.surfaces.mcp import clients
 
     arguments = ["--store", str(store.absolute()), "--collection", collection]
     arguments += ["--embedder", embedder] if embedder else []
     arguments += ["--scorer", scorer] if scorer else []
     arguments += ["--read-only"] * read_only + ["--redact"] * redact
+    arguments += [part for given in where or () for part in ("--where", given)]
     planned = clients.plan(client, arguments, server=name, project=project, file=file)
     if not planned.changes:
         print(clean(f"{planned.path} has it already; nothing to do"))
@@ -116,6 +125,14 @@ def install(
     kept = clients.write(planned)
     print(clean(f"wrote {planned.path}" + (f"; the old file is {kept}" if kept else "")))
     say(f"restart {planned.client.title} to use it", "dim")
+
+
+def _check_where(where: list[str] | None) -> None:
+    """Refuse a filter that the server would refuse when the client starts it."""
+    from trivet.filters import check_binding, parse_filter
+
+    if where and (parsed := parse_filter(where)) is not None:
+        check_binding(parsed)
 
 
 def _show(planned: Plan) -> None:

@@ -181,7 +181,7 @@ class Intake:
         """Settings come along into a collection that is still empty, vectors only where the model is the same."""
         self.flush()
         stats = self._engine.stats()
-        if header.settings is not None and not stats.documents:
+        if header.settings is not None and self._engine.bound is None and not stats.documents:
             try:
                 self._engine.update_settings(Profile.from_dict(header.settings))
             except InputError as error:

@@ -1,9 +1,9 @@
-"""Who may ask the service? (``keys``)"""
+"""The command ``keys``: make, list and revoke API keys."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from trivet.errors import InputError
 from trivet.surfaces.cli import options, screen
@@ -24,6 +24,10 @@ def keys(
     bound: Annotated[
         list[str] | None, option("--for", "COLLECTION", "Only this collection. Repeat for more; else all of them.")
     ] = None,
+    where: Annotated[
+        list[str] | None,
+        option("--where", "EXPR", "Bind the key to these documents, such as tenant=alice. Repeat: all must hold."),
+    ] = None,
     store: options.Store = options.DEFAULT_STORE,
     json: options.Json = False,
 ) -> None:
@@ -34,6 +38,8 @@ def keys(
         raise InputError(f"keys: {action!r} is unknown; known: {', '.join(ACTIONS)}")
     if (action == "list") != (name is None):
         raise InputError("keys: give a name to create or revoke a key, and none to list them")
+    if where and action != "create":
+        raise InputError("keys: --where goes with create; a key's filter cannot be changed, so make another key")
     _place(store, action)
     with Keys(store) as found:
         if action == "list":
@@ -41,7 +47,7 @@ def keys(
         elif action == "revoke":
             _told(found.revoke(str(name)), "revoked", json)
         else:
-            key, text = found.create(str(name), scope, bound or ())
+            key, text = found.create(str(name), scope, bound or (), where or None)
             _told(key, "made", json, text)
 
 
@@ -54,10 +60,8 @@ def _place(store: Path, action: str) -> None:
 
 
 def _told(key: Key, became: str, json: bool, text: str = "") -> None:
-    from trivet.surfaces import wire
-
     if json:
-        screen.print_json({**wire.plain(key), **({"key": text} if text else {})})
+        screen.print_json({**_plain(key), **({"key": text} if text else {})})
         return
     if text:
         print(text)
@@ -67,10 +71,8 @@ def _told(key: Key, became: str, json: bool, text: str = "") -> None:
 
 
 def _list(found: list[Key], json: bool) -> None:
-    from trivet.surfaces import wire
-
     if json:
-        screen.print_json(wire.plain(found))
+        screen.print_json([_plain(key) for key in found])
         return
     for key in found:
         state = f"revoked {key.revoked:%Y-%m-%d}" if key.revoked else f"made {key.created:%Y-%m-%d}"
@@ -79,5 +81,18 @@ def _list(found: list[Key], json: bool) -> None:
         print("no keys: the service is open to this machine's user, and to nobody else")
 
 
+def _plain(key: Key) -> dict[str, Any]:
+    """The key as JSON-ready data; its filter as it can be given again."""
+    from dataclasses import replace
+
+    from trivet.filters import mapping
+    from trivet.surfaces import wire
+
+    return {**wire.plain(replace(key, where=None)), "where": mapping(key.where) if key.where is not None else None}
+
+
 def _may(key: Key) -> str:
-    return f"{key.scope} {', '.join(key.collections) or 'everywhere'}"
+    from trivet.filters import to_json
+
+    bound = f" where {to_json(key.where)}" if key.where is not None else ""
+    return f"{key.scope} {', '.join(key.collections) or 'everywhere'}{bound}"

@@ -66,6 +66,12 @@ def check(keys: Keys, config: Config, token: str | None, scope: str, collection:
     return key
 
 
+def check_unbound(key: Key | None) -> None:
+    """Refuse a key that is bound to some of the documents what concerns all of them."""
+    if key is not None and key.where is not None:
+        raise Refused("not-allowed", f"the key {key.name!r} is bound to some of the documents, and this concerns all")
+
+
 def refuse_foreign(headers: Sequence[tuple[bytes, bytes]], method: str, config: Config) -> None:
     """Refuse a request by a web page that is not this server's own, whatever else it carries (``hosts``)."""
     if (config.loopback or config.allowed_hosts) and hosts.checked_host(headers, config.allowed_hosts) is None:

@@ -1,7 +1,8 @@
 """How does an asynchronous server ask a synchronous engine?
 
 Here, once: every call of the engine goes through ``Bridge.run`` to one pool of threads, with a limit on what waits
-(429) and on how long it takes (504). The key is checked in the same hop, so there is no way to an engine around it.
+(429) and on how long it takes (504). The key is checked in the same hop, so there is no way to an engine around it. A
+key that is bound to a filter gets an engine that is bound to it, and nothing that is not of one engine (403).
 One engine a collection and process; all of them share the file, and are closed together.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,18 +22,20 @@ from trivet.engine import Engine, collections_in
 from trivet.engine import open as open_engine
 from trivet.errors import DeadlineError, NotFoundError, TrivetError
 from trivet.keys import Key, Keys
-from trivet.surfaces.http.access import ANYWHERE, Caller, check
+from trivet.surfaces.http.access import ANYWHERE, Caller, check, check_unbound
 from trivet.surfaces.http.jobs import Jobs
 from trivet.surfaces.http.problems import Refused
 from trivet.surfaces.http.recent import Recent
 
 if TYPE_CHECKING:
+    from trivet.filters import Filter
     from trivet.surfaces.config import Config
     from trivet.types import Stats
 
 T = TypeVar("T")
 
 RETRY_SECONDS = 1
+BOUND_KEPT = 256  # engines bound to a filter, a few kilobytes each: as many tenants ask again and again
 
 
 class Engines:
@@ -44,6 +48,7 @@ class Engines:
         model = self._model(config.collection in known)
         self._main = open_engine(config.store, config.collection, embedder=model, scorer=config.scorer)
         self._open: dict[str, Engine] = {config.collection: self._main}
+        self._bound: OrderedDict[tuple[str, Filter], tuple[Engine, Engine]] = OrderedDict()  # with what it was made of
 
     def _model(self, exists: bool) -> str | None:
         """The configured model is for new collections; an old one has its own."""
@@ -72,6 +77,18 @@ class Engines:
                 self._open[name] = self._main.collection(name)
             return self._open[name]
 
+    def within(self, name: str, where: Filter) -> Engine:
+        """The collection bound to a filter; kept, for an engine remembers what it was asked."""
+        engine = self.get(name)
+        with self._lock:
+            kept = self._bound.get((name, where))
+            if kept is None or kept[0] is not engine:
+                kept = self._bound[name, where] = engine, engine.within(where)
+            self._bound.move_to_end((name, where))
+            if len(self._bound) > BOUND_KEPT:
+                self._bound.popitem(last=False)
+        return kept[1]
+
     def make(self, name: str, **options: Any) -> tuple[Engine, bool]:
         """The collection, made if it is new; was it?"""
         with self._lock:
@@ -86,6 +103,8 @@ class Engines:
     def forget(self, name: str) -> None:
         with self._lock:
             self._open.pop(name, None)
+            for known in [known for known in self._bound if known[0] == name]:
+                del self._bound[known]
 
     def close(self) -> None:
         self._main.close()
@@ -112,19 +131,37 @@ class Bridge:
         return self._waiting
 
     async def run(self, caller: Caller, scope: str, collection: str, work: Callable[[Engine], T]) -> T:
-        """``work`` with the collection's engine, if the caller may."""
+        """``work`` with the collection's engine, if the caller may; bound to the filter of their key."""
+
+        def call() -> T:
+            key = self.allow(caller, scope, collection)
+            return self.ask(collection, work, key.where if key else None)
+
+        return await self._timed(call)
+
+    async def resume(self, caller: Caller, scope: str, collection: str, work: Callable[[], T]) -> T:
+        """``work`` that goes on with what ``run`` gave the caller before, if they still may."""
 
         def call() -> T:
             self.allow(caller, scope, collection)
+            return work()
+
+        return await self._timed(call)
+
+    async def whole(self, caller: Caller, scope: str, collection: str, work: Callable[[Engine], T]) -> T:
+        """``work`` that tells or changes what is of all documents of a collection: not with a bound key."""
+
+        def call() -> T:
+            check_unbound(self.allow(caller, scope, collection))
             return self.ask(collection, work)
 
         return await self._timed(call)
 
     async def store(self, caller: Caller, scope: str, work: Callable[[], T], collection: str | None = None) -> T:
-        """``work`` on the store as a whole."""
+        """``work`` on the store as a whole: not with a bound key."""
 
         def call() -> T:
-            self.allow(caller, scope, collection)
+            check_unbound(self.allow(caller, scope, collection))
             return work()
 
         return await self._timed(call)
@@ -157,15 +194,17 @@ class Bridge:
         caller.checked = True
         return caller.key
 
-    def ask(self, collection: str, work: Callable[[Engine], T]) -> T:
-        engine = self.engines.get(collection)
+    def ask(self, collection: str, work: Callable[[Engine], T], where: Filter | None = None) -> T:
+        def engine() -> Engine:
+            return self.engines.get(collection) if where is None else self.engines.within(collection, where)
+
         try:
-            return work(engine)
+            return work(engine())
         except NotFoundError as error:
             if not str(error).endswith("was dropped"):
                 raise
         self.engines.forget(collection)  # another process dropped it, and may have made it anew
-        return work(self.engines.get(collection))
+        return work(engine())
 
     async def _timed(self, call: Callable[[], T]) -> T:
         if self._waiting >= self.config.max_waiting + self.config.threads:

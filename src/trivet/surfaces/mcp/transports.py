@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from trivet.errors import InputError, StoreError
-from trivet.keys import Keys, token_of
+from trivet.keys import Key, Keys, token_of
 from trivet.surfaces import hosts
 from trivet.surfaces.config import is_loopback
 from trivet.surfaces.mcp.server import build
@@ -69,7 +69,9 @@ def http(memory: Memory, host: str, port: int, told: Callable[[str], None]) -> N
             allowed_hosts=LOCAL_HOSTS,
             allowed_origins=[f"http://{name}" for name in LOCAL_HOSTS],
         )
-        app = build(memory).streamable_http_app(streamable_http_path=PATH, transport_security=security, host=host)
+        app = build(memory, keyed=True).streamable_http_app(
+            streamable_http_path=PATH, transport_security=security, host=host
+        )
         guarded = Guard(app, keys, memory, local)
         # h11 limits the headers; what is faster (httptools) does not, and would be taken where it is installed
         config = uvicorn.Config(guarded, http="h11", log_config=None, access_log=False, timeout_graceful_shutdown=5)
@@ -94,7 +96,8 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 class Guard:
-    """Checks where a request comes from, and asks for a key wherever one is needed, before a message is read."""
+    """Checks where a request comes from, and asks for a key wherever one is needed, before a message is read; hands the
+    filter of the key on with the request."""
 
     def __init__(self, app: ASGIApp, keys: Keys, memory: Memory, local: bool) -> None:
         self._app, self._keys, self._local = app, keys, local
@@ -104,11 +107,12 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             refused = self._foreign(scope["headers"])
-            if refused is None:
-                refused = await anyio.to_thread.run_sync(self._refused, dict(scope["headers"]))
+            found = None if refused else await anyio.to_thread.run_sync(self._checked, dict(scope["headers"]))
+            refused = refused or (found if isinstance(found, tuple) else None)
             if refused is not None:
                 await _refuse(send, *refused)
                 return
+            scope.setdefault("state", {})["where"] = found.where if isinstance(found, Key) else None
         await self._app(scope, receive, send)
 
     def _foreign(self, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
@@ -119,7 +123,8 @@ class Guard:
             return 403, "Origin: a web page of another origin may not ask here"
         return None
 
-    def _refused(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
+    def _checked(self, headers: dict[bytes, bytes]) -> Key | tuple[int, str] | None:
+        """The key, None where none is needed, or why the request is refused."""
         token = token_of(headers)
         if token is None:
             needed = not self._local or self._keys.any()
@@ -129,7 +134,7 @@ class Guard:
             return 401, "the key is not known, or was revoked"
         if not key.may(self._scope, self._collection):
             return 403, f"the key does not allow {self._scope} in this collection"
-        return None
+        return key
 
 
 async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, why: str) -> None:

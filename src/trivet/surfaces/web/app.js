@@ -12,7 +12,7 @@ import { help, listen } from "./keyboard.js";
 import { banner, trouble } from "./notices.js";
 import * as question from "./question.js";
 import * as searching from "./search.js";
-import { load, mayWrite, state } from "./state.js";
+import { inWords, isBound, load, mayWrite, state } from "./state.js";
 
 const VIEWS = { search: searching, compare, browse, judge, health };
 const NAMES = { search: "Search", compare: "Compare", browse: "Browse", judge: "Judge", health: "Health" };
@@ -65,6 +65,8 @@ function drawTop(name) {
       (collection) => address.write({ collection, where: [], id: null }, { push: true }),
       "Collection",
     ),
+    isBound() &&
+      h("span", { class: "readonly bound", title: "The filter of this key" }, `You see: ${inWords(state.caller.where)}`),
     !mayWrite() && h("span", { class: "readonly", title: `The key “${state.caller.key}” may only read` }, "read only"),
     key() &&
       button(

@@ -16,7 +16,7 @@ import { attempt, empty, notice, trouble } from "./notices.js";
 import * as question from "./question.js";
 import * as ribbon from "./ribbon.js";
 import { open } from "./search.js";
-import { guarded, here, search, settings, state } from "./state.js";
+import { guardedWhole, here, search, settings, state } from "./state.js";
 import { titled } from "./text.js";
 
 export const asks = true;
@@ -175,7 +175,7 @@ function tools() {
   const differs = Object.keys(draft.changes(right.base, right.draft)).length;
   fill(
     parts.tools,
-    button("Save B as settings", save, { class: "main", ...guarded() }),
+    button("Save B as settings", save, { class: "main", ...guardedWhole() }),
     button("Reset B", () => address.write({ right: right.name }), { disabled: !differs }),
     h("span", { class: "spacer" }),
     h("span", { class: "quiet" }, "copy B as"),

@@ -9,7 +9,7 @@ import { state } from "./state.js";
 
 export function evaluations() {
   const place = h("section", { "aria-label": "Evaluations", hidden: true });
-  if (state.caller.evaluations && !state.caller.collections) load(place);
+  if (state.caller.evaluations && !state.caller.collections && !state.caller.bound) load(place);
   return place;
 }
 

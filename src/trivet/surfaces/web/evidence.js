@@ -6,7 +6,7 @@ import { ago, counted, signed, whole } from "./format.js";
 import { change } from "./history.js";
 import { attempt } from "./notices.js";
 import { bars } from "./plots.js";
-import { guarded, here, state } from "./state.js";
+import { guarded, guardedWhole, here, isBound, state, WHY_BOUND } from "./state.js";
 
 const LOOK = 700; // milliseconds between two looks at a job that runs
 
@@ -19,7 +19,8 @@ export function learning() {
 
   async function refresh() {
     clearTimeout(timer);
-    const found = await attempt(() => Promise.all([ask(here("/qrels")), ask(here("/jobs"))]));
+    const jobsOf = isBound() ? { jobs: [] } : ask(here("/jobs"));
+    const found = await attempt(() => Promise.all([ask(here("/qrels")), jobsOf]));
     if (!found || !place.isConnected) return;
     const [qrels, { jobs }] = found;
     const running = jobs.find((job) => job.state === "running");
@@ -28,11 +29,13 @@ export function learning() {
       result,
       jobs.length
         ? jobs.sort((one, other) => (one.started < other.started ? 1 : -1)).map((job) => shown(job, refresh))
-        : h(
-            "p",
-            { class: "quiet" },
-            "Tuning tries about sixty settings on the judged questions and keeps what is in force unless the gain holds on questions it was not chosen on.",
-          ),
+        : isBound()
+          ? h("p", { class: "quiet" }, `Tuning changes the settings. ${WHY_BOUND}`)
+          : h(
+              "p",
+              { class: "quiet" },
+              "Tuning tries about sixty settings on the judged questions and keeps what is in force unless the gain holds on questions it was not chosen on.",
+            ),
     );
     if (running) timer = setTimeout(refresh, LOOK);
   }
@@ -51,7 +54,7 @@ function standing(qrels, running, begin) {
   const lock =
     running || judged < qrels.needed
       ? { disabled: true, title: running ? "One is running" : `Judge ${qrels.needed - judged} more questions` }
-      : guarded();
+      : guardedWhole();
   const next =
     judged < qrels.needed
       ? `${qrels.needed} are the least to learn from`

@@ -6,11 +6,12 @@ import { fill, h } from "./dom.js";
 import { clock, counted, ms, size, whole } from "./format.js";
 import { empty, trouble } from "./notices.js";
 import { quantile, stageColumns } from "./plots.js";
-import { here, state } from "./state.js";
+import { here, isBound, state, WHY_BOUND } from "./state.js";
 
 export const asks = false;
 const LOOK = 2500; // milliseconds
 const KEPT = 600; // searches, of all workers that answered
+const NO_TIMES = { worker: "", workers: 1, searches: [] }; // for a key that may not see those of others
 let place = null;
 let timer = 0;
 let seen = null; // worker and moment → search: several workers answer in turn
@@ -27,7 +28,8 @@ export async function update() {
   clearTimeout(timer);
   if (seen.of !== state.collection) seen = { of: state.collection, searches: new Map(), workers: new Set() };
   try {
-    const [stats, recent] = await Promise.all([ask(here("/stats")), ask(here("/recent?limit=500"))]);
+    const times = isBound() ? NO_TIMES : ask(here("/recent?limit=500"));
+    const [stats, recent] = await Promise.all([ask(here("/stats")), times]);
     for (const one of recent.searches) seen.searches.set(`${recent.worker} ${one.at}`, one);
     seen.workers.add(recent.worker);
     if (place.isConnected) draw(stats, recent);
@@ -39,6 +41,10 @@ export async function update() {
 
 function draw(stats, recent) {
   const searches = [...seen.searches.values()].sort((one, other) => (one.at < other.at ? -1 : 1)).slice(-KEPT);
+  if (isBound()) {
+    fill(place, sizes(stats), h("p", { class: "quiet" }, `Times of searches are not shown. ${WHY_BOUND}`));
+    return;
+  }
   fill(
     place,
     sizes(stats),
@@ -80,8 +86,8 @@ function sizes(stats) {
       fact(whole(stats.passages), "passages"),
       fact(whole(stats.links), "links"),
       fact(whole(stats.pending), "wait to be embedded"),
-      fact(size(stats.bytes_store), "store"),
-      fact(size(stats.bytes_index), "indexes"),
+      !isBound() && fact(size(stats.bytes_store), "store"),
+      !isBound() && fact(size(stats.bytes_index), "indexes"),
     ),
     stats.model
       ? h(

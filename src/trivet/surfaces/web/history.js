@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { button, fill, h } from "./dom.js";
 import { ago } from "./format.js";
 import { attempt, notice } from "./notices.js";
-import { guarded, here } from "./state.js";
+import { guarded, here, isBound, WHY_BOUND } from "./state.js";
 
 const SHOWN = 20;
 
@@ -25,6 +25,10 @@ export async function change(make, changed = () => {}) {
 }
 
 export async function past(place, changed) {
+  if (isBound()) {
+    fill(place, h("p", { class: "quiet" }, WHY_BOUND));
+    return;
+  }
   const { changes } = (await attempt(() => ask(here(`/settings/history?limit=${SHOWN}`)))) ?? { changes: [] };
   const back = (one) =>
     attempt(async () => {

@@ -29,6 +29,28 @@ export const mayManage = () => state.caller?.scope === "admin" && !state.caller.
 export const WHY_NOT = "This key may only read; a key with the scope “write” may change things.";
 export const guarded = () => (mayWrite() ? {} : { disabled: true, title: WHY_NOT });
 
+// A key that is bound to a filter: what concerns all documents is refused, so it is not asked for.
+export const isBound = () => state.caller?.bound === true;
+export const WHY_BOUND = "This key is bound to some of the documents, and this concerns all of them.";
+export const guardedWhole = () => (isBound() ? { disabled: true, title: WHY_BOUND } : guarded());
+
+const SIGNS = { eq: "=", gt: ">", gte: "≥", lt: "<", lte: "≤", in: "is one of", exists: "exists" };
+const joined = (parts, word) => parts.map(inWords).join(` ${word} `);
+
+// The filter of a key in words: `tenant = alice`.
+export function inWords(where) {
+  const said = ([name, spec]) => {
+    if (name === "$and") return joined(spec, "and");
+    if (name === "$or") return `(${joined(spec, "or")})`;
+    if (name === "$not") return `not (${inWords(spec)})`;
+    return Object.entries(spec)
+      .map(([sign, value]) => [name, SIGNS[sign] ?? sign, sign === "exists" ? "" : [value].flat().join(", ")])
+      .map((parts) => parts.filter(Boolean).join(" "))
+      .join(" and ");
+  };
+  return Object.entries(where).map(said).join(" and ");
+}
+
 export const settings = () => ask(here("/settings"));
 
 // Searches of every view: with the account and the words that were asked for.

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from trivet._version import __version__
+from trivet.filters import mapping
 from trivet.fusion import FUSIONS
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.fusion.weighing import WEIGHINGS
@@ -26,6 +27,8 @@ class WhoAsks(BaseModel):
     key: str | None
     scope: str
     collections: list[str] | None
+    bound: bool
+    where: dict[str, Any] | None
     collection: str
     version: str
     workers: int
@@ -44,14 +47,18 @@ class Choices(BaseModel):
 
 @router.get("/v1/caller", responses=responses(WhoAsks), summary="Who am I, and what may I do?")
 async def who(bridge: Asked, caller: Asking) -> Response:
-    """`key` and `collections` are null where no key is needed, and where it holds for all collections."""
+    """`key` and `collections` are null where no key is needed, and where it holds for all collections; `where` is the
+    filter that the key is bound to, null for all documents."""
     await bridge.listed(caller, lambda: None)
     key = caller.key
+    within = key.where if key else None
     return reply(
         {
             "key": key.name if key else None,
             "scope": key.scope if key else "admin",
             "collections": list(key.collections) if key and key.collections else None,
+            "bound": within is not None,
+            "where": mapping(within) if within is not None else None,
             "collection": bridge.config.collection,
             "version": __version__,
             "workers": bridge.config.workers,

@@ -94,7 +94,7 @@ async def of(bridge: Bridge, caller: Caller, scope: str, collection: str | None,
 
 
 @router.post(
-    "/projects", status_code=201, responses=responses(Project, *NAMED, *BODY, status=201), summary="Make a project"
+    "/projects", status_code=201, responses=responses(Project, *NAMED, *BODY, 409, status=201), summary="Make a project"
 )
 async def make_project(body: NewProject, bridge: Asked, caller: Asking, collection: Collection = None) -> Response:
     """The one of that name, made if it is new."""
@@ -108,7 +108,10 @@ async def list_projects(bridge: Asked, caller: Asking, collection: Collection = 
 
 
 @router.post(
-    "/sessions", status_code=201, responses=responses(Session, *NAMED, *BODY, status=201), summary="Begin a session"
+    "/sessions",
+    status_code=201,
+    responses=responses(Session, *NAMED, *BODY, 409, status=201),
+    summary="Begin a session",
 )
 async def make_session(body: NewSession, bridge: Asked, caller: Asking, collection: Collection = None) -> Response:
     def work(chat: Chat) -> Session:

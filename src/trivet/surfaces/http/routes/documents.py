@@ -48,7 +48,7 @@ def stored(engine: Engine, id: str) -> dict[str, Any]:
 @router.post(
     DOCUMENTS,
     status_code=201,
-    responses=responses(answers.AddedDocuments, *NAMED, *BODY, status=201),
+    responses=responses(answers.AddedDocuments, *NAMED, *BODY, 409, status=201),
     summary="Add one document or many",
 )
 async def add_documents(
@@ -109,7 +109,7 @@ async def get_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Res
 @router.put(
     DOCUMENT,
     responses={
-        **responses(answers.AddedDocuments, *NAMED, *BODY),
+        **responses(answers.AddedDocuments, *NAMED, *BODY, 409),
         201: {"model": answers.AddedDocuments, "description": "It is new"},
     },
     summary="Add or replace a document",

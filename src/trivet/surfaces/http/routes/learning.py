@@ -115,7 +115,7 @@ async def begin(name: Name, body: NewJob, bridge: Asked, caller: Asking) -> Resp
             name, body.kind, caller.name, job(engine, profiles, body, bridge.config.evaluations or None)
         )
 
-    return reply(await bridge.run(caller, "write", name, work), 202)
+    return reply(await bridge.whole(caller, "write", name, work), 202)
 
 
 def _tuning(engine: Engine, profiles: list[Profile], body: NewJob, _: str | None) -> Work:
@@ -166,7 +166,7 @@ async def jobs(name: Name, bridge: Asked, caller: Asking) -> Response:
     def work(engine: Engine) -> list[dict[str, Any]]:
         return bridge.jobs.of(engine.name)
 
-    return reply({"jobs": await bridge.run(caller, "read", name, work)})
+    return reply({"jobs": await bridge.whole(caller, "read", name, work)})
 
 
 @router.delete(
@@ -183,7 +183,7 @@ async def stop(name: Name, kind: OfKind, bridge: Asked, caller: Asking) -> Respo
             bridge.jobs.stop(engine.name, kind)
         return job
 
-    return reply(await bridge.run(caller, "write", name, work), 202)
+    return reply(await bridge.whole(caller, "write", name, work), 202)
 
 
 @router.post(
@@ -202,4 +202,4 @@ async def apply(name: Name, bridge: Asked, caller: Asking) -> Response:
             raise Refused("conflict", f"tune: there is nothing to apply: {job['result']['reason']}")
         return engine.update_settings(Profile.from_dict(job["result"]["profile"]), by=f"{caller.name} (tuned)")
 
-    return reply(shown(await bridge.run(caller, "write", name, work)))
+    return reply(shown(await bridge.whole(caller, "write", name, work)))

@@ -75,13 +75,13 @@ async def export(
     def some() -> bytes:
         return b"".join(line.encode("utf-8", "replace") + b"\n" for line in islice(lines, EXPORT_LINES))
 
-    first = await bridge.store(caller, "read", some, name)
+    first = await bridge.resume(caller, "read", name, some)
 
     async def chunks() -> AsyncIterator[bytes]:
         chunk = first
         while chunk:
             yield chunk
-            chunk = await bridge.store(caller, "read", some, name)
+            chunk = await bridge.resume(caller, "read", name, some)
 
     return Lines(chunks())
 

@@ -36,5 +36,5 @@ async def recent(
     name: Name, bridge: Asked, caller: Asking, limit: Annotated[int, Query(ge=1, le=KEPT)] = 500
 ) -> Response:
     """Of the one worker that answers this; `worker` says which. The latest last, and no question among it."""
-    found = await bridge.run(caller, "read", name, lambda engine: bridge.recent.of(engine.name, limit))
+    found = await bridge.whole(caller, "read", name, lambda engine: bridge.recent.of(engine.name, limit))
     return reply({"worker": bridge.recent.worker, "workers": bridge.config.workers, "searches": found})

@@ -37,7 +37,7 @@ async def change(bridge: Bridge, caller: Caller, collection: str, body: bodies.S
         (start or engine.settings).with_changes(changes)  # by the profile's own checks, before anything is written
         return engine.update_settings(start, by=caller.name, **changes)
 
-    return reply(shown(await bridge.run(caller, "write", collection, work)))
+    return reply(shown(await bridge.whole(caller, "write", collection, work)))
 
 
 @router.get(
@@ -64,7 +64,7 @@ async def history(
     name: Name, bridge: Asked, caller: Asking, limit: Annotated[int, Query(ge=1, le=1_000)] = 20
 ) -> Response:
     """The latest first."""
-    found = await bridge.run(caller, "read", name, lambda engine: engine.settings_history(limit))
+    found = await bridge.whole(caller, "read", name, lambda engine: engine.settings_history(limit))
     changes = [
         {
             "number": item.number,
@@ -85,5 +85,5 @@ async def history(
 )
 async def revert(name: Name, body: bodies.Revert, bridge: Asked, caller: Asking) -> Response:
     """The settings that change number ``to`` made come into force again; that is a change too."""
-    found = await bridge.run(caller, "write", name, lambda engine: engine.revert_settings(body.to, by=caller.name))
+    found = await bridge.whole(caller, "write", name, lambda engine: engine.revert_settings(body.to, by=caller.name))
     return reply(shown(found))
