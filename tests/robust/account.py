@@ -41,11 +41,12 @@ class Scale:
     searches: int  # whole searches with a filter, by hypothesis
     requests: int  # HTTP requests, by hypothesis
     jumps: int  # of the clock
+    attacks: int  # hostile HTTP requests
 
 
-FULL = Scale("full", 200, 600, 6, 24, 600, 20, 100_000, 78_000, 10_000, 10_000, 300)
-SHORT = Scale("short", 25, 60, 1, 4, 30, 3, 3_000, 3_000, 400, 400, 40)
-TINY = Scale("tiny", 2, 3, 0, 1, 2, 1, 60, 50, 10, 10, 5)  # for the suite's own test
+FULL = Scale("full", 200, 600, 6, 24, 600, 20, 100_000, 78_000, 10_000, 10_000, 300, 20_000)
+SHORT = Scale("short", 25, 60, 1, 4, 30, 3, 3_000, 3_000, 400, 400, 40, 600)
+TINY = Scale("tiny", 2, 3, 0, 1, 2, 1, 60, 50, 10, 10, 5, 20)  # for the suite's own test
 
 
 @dataclass
