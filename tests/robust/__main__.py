@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from robust import backups, clocks, crowd, damage, fuzz, kills, leaks, migration, places, tenants, timelines
+from robust import backups, clocks, crowd, damage, fuzz, hostile, kills, leaks, migration, places, tenants, timelines
 from robust.account import FULL, SHORT, TINY, Account, Scale
 
 Part = Callable[[Account, Scale, Path, random.Random], None]
@@ -33,6 +33,7 @@ PARTS: dict[str, Part] = {
     "damage": damage.run,
     "kills": kills.run,
     "fuzz": fuzz.run,
+    "hostile": hostile.run,
     "leaks": leaks.run,
     "crowd": crowd.run,
 }

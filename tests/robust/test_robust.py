@@ -19,7 +19,7 @@ from trivet.filters import matches, parse_filter
 from trivet.types import Document
 
 from . import __main__ as suite
-from . import advisories, clocks, kills, leaks, migration, patient, searching, smoke, targets
+from . import advisories, attacks, clocks, hostile, kills, leaks, migration, patient, searching, smoke, targets
 from .account import PROMISED, TINY, Account
 from .watch import Watch
 
@@ -217,6 +217,67 @@ def test_a_hit_that_a_filter_forbids_would_be_found_out(where: dict[str, Any]) -
     assert parsed is not None
     assert said == [matches(parsed, Document(**item)) for item in searching.documents()]
     assert not all(said)
+
+
+# --- hostile requests -------------------------------------------------------------------------------------------------
+
+
+KNOWN = attacks.Targets({"open": 8787, "keyed": 8788}, "reader", "admin", ("revoked",), (("GET", "/healthz"),))
+
+
+def test_a_seed_makes_the_same_attacks_of_every_kind() -> None:
+    made = [list(attacks.attacks(random.Random(seed), KNOWN, 300)) for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+    kinds = [make.__name__.replace("_", " ") for make in attacks.KINDS]
+    assert [attack.kind for attack in made[0]][: len(kinds)] == kinds
+    assert len(kinds) <= TINY.attacks
+
+
+@pytest.mark.parametrize(
+    ("answer", "late", "kinds"),
+    [
+        (b"HTTP/1.1 403 Forbidden\r\n\r\n", False, []),
+        (b"HTTP/1.1 503 Service Unavailable\r\n\r\n", False, []),
+        (b"HTTP/1.1 403 Forbidden\r\n\r\nHTTP/1.1 201 Created\r\n\r\n", False, ["strange"]),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", False, ["strange"]),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n" + attacks.SECRET, False, ["leaked"]),
+        (b"HTTP/1.1 500 Internal Server Error\r\n\r\n/some/folder/open.db", False, ["crashed", "leaked"]),
+        (b"", True, ["hung"]),
+    ],
+)
+def test_an_answer_that_must_not_be_is_a_fault(answer: bytes, late: bool, kinds: list[str]) -> None:
+    attack = attacks.Attack("smuggled", "open", (b"",), fault="strange", hidden=attacks.MARKERS)
+    assert [kind for kind, _ in hostile.judge(attack, answer, late, "/some/folder")] == kinds
+
+
+def test_what_was_planted_changed_or_deleted_is_a_fault() -> None:
+    before = {"default/d1": ("", "a"), "default/d2": ("", "b"), "default/d3": ("", "c")}
+    after = {
+        "default/d1": ("", "other"),
+        "default/d2": ("", "b"),
+        "default/planted": ("", "x"),
+        "default/h1": ("", "1"),
+    }
+    found = sorted(hostile.differences(before, after, {"h1": "1", "h2": "2"}))
+    assert [kind for kind, _ in found] == ["lost", "lost", "strange", "strange"]
+    assert [told.split()[0] for _, told in found] == ["default/d3", "h2:", "default/d1", "default/planted"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "kinds"),
+    [((), set()), (("--allowed-hosts", "attacker.example"), {"leaked", "strange"})],
+    ids=["as it is", "with a foreign name allowed"],
+)
+def test_servers_are_attacked_and_a_hole_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], kinds: set[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    account = Account()
+    hostile.attack(account, 150, tmp_path, random.Random(3), flags)
+    assert account.counts["attacks"] == 150
+    assert kinds <= {kind for kind, number in account.faults.items() if number}
+    assert bool(kinds) or account.ok
 
 
 # --- advisories -------------------------------------------------------------------------------------------------------

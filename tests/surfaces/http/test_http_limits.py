@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,50 @@ def test_who_sends_too_much_reads_why(server: Callable[..., Any]) -> None:
                 answer = client.post(path, content=b"x" * 5_000_000, headers={"Content-Type": "application/json"})
                 assert answer.status_code == 413
                 assert "at most 1,000,000" in answer.json()["detail"]
+
+
+def _answer(peer: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"}"):
+        answer += peer.recv(65_536)
+    return answer
+
+
+def test_a_body_that_goes_on_after_its_answer_does_not_hold_the_connection(server: Callable[..., Any]) -> None:
+    running = server()
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 30) as peer:
+        peer.sendall(b"POST /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500\r\n\r\n")
+        answer = _answer(peer)
+        peer.sendall(b"x")
+        assert answer.startswith(b"HTTP/1.1 404")
+        assert peer.recv(65_536) == b"", "closed, though the client may still send"
+
+
+def test_an_import_whose_client_goes_away_is_logged_without_a_stack(server: Callable[..., Any]) -> None:
+    running = server()
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 30) as peer:
+        head = f"POST {HOME}/import HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 500\r\n\r\n"
+        peer.sendall(head.encode() + b'{"text": "a"}\n{"te')
+    until = time.monotonic() + 30
+    while "import ended" not in running.log.read_text() and time.monotonic() < until:
+        time.sleep(0.05)
+    told = running.log.read_text()
+    assert '"event": "import ended"' in told and '"reason": "the client went away"' in told
+    assert "Traceback" not in told
+
+
+def test_the_next_request_on_a_connection_has_its_own_time(server: Callable[..., Any]) -> None:
+    running = server()
+    host, port = running.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 30) as peer:
+        peer.sendall(b"POST /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\n\r\n")
+        assert _answer(peer).startswith(b"HTTP/1.1 404")
+        peer.sendall(b"xxxPOST /v1/collections/default/search HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        time.sleep(7)  # longer than an idle connection is kept
+        peer.sendall(b'Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{"query": "a"}')
+        assert _answer(peer).startswith(b"HTTP/1.1 200")
 
 
 def test_a_refused_request_leaves_a_connection_of_use(server: Callable[..., Any]) -> None:

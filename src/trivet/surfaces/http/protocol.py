@@ -27,6 +27,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._in_head, self._in_body, self._grew = True, False, True
+        self._unset_keepalive_if_required()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -46,6 +47,13 @@ class Protocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._in_body, self._grew = False, True
         super().on_message_complete()
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Keep the time limit where the answer was sent and the rest of the body is still to come: bytes of it must not
+        hold the connection for ever."""
+        answered = self._in_body and self.cycle is not None and self.cycle.response_complete
+        if not answered or self.transport.is_closing():
+            super()._unset_keepalive_if_required()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

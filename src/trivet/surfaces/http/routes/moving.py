@@ -7,12 +7,14 @@ told with its number and the lines around it are kept. Neither body is ever held
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from trivet.errors import InputError, TrivetError
@@ -31,6 +33,7 @@ router = APIRouter(tags=["moving"])
 EXPORT_LINES = 200  # fetched at a time
 SHOWN_PROBLEMS = 100
 MARKDOWN = "text/markdown"
+CUT_OFF = "the body ended too early; what was read before is kept"
 
 _IMPORT = responses(answers.ImportLine, *NAMED, 413)
 _IMPORT[200] = {
@@ -170,11 +173,15 @@ def _take_in(
         take(intake)
         intake.finish()
     except TrivetError as trouble:
-        logs.event("import ended", error=trouble)
-        error = problems.of(trouble).detail
-    except Exception as trouble:  # the client went away: what was told of is kept
-        logs.event("import ended", error=trouble)
-        error = "the body ended too early; what was read before is kept"
+        found = problems.of(trouble)
+        logs.event("import ended", error=trouble if found.status >= 500 else None, reason=found.kind)
+        error = found.detail
+    except (ClientDisconnect, CancelledError):  # what was told of is kept
+        logs.event("import ended", reason="the client went away")
+        error = CUT_OFF
+    except Exception as trouble:
+        logs.event("import ended", logging.ERROR, trouble)
+        error = CUT_OFF
     finally:
         intake.close()
     tally = intake.tally
