@@ -285,7 +285,7 @@ PASSED_ON = frozenset(
 #: Of the whole collection: a bound caller is refused by the engine before it comes here.
 REFUSED = frozenset(
     (
-        *("change_settings", "add_model", "forget_other_models"),
+        *("change_settings", "add_model", "forget_other_models", "knows_version", "hashes"),
         *("unembedded", "next_pending", "known_vectors", "add_vectors", "passages_of", "vectors_of", "embedding"),
         *("tidy", "read_connections", "tidy_words", "verify", "discard_projections"),
     )

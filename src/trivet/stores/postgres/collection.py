@@ -82,6 +82,9 @@ class Collection:
         version, token, settings, documents, passages, *model = rows[0]
         return State(version, settings, documents, passages, None if model[0] is None else Model(*model), bytes(token))
 
+    def knows_version(self, version: int, token: bytes) -> bool:
+        return token_of(self._all, self.cid, version) == token
+
     def _follow_timeline(self, version: int, token: bytes) -> None:
         """Drop what is remembered where the server was set back: a backup was restored, or a standby took over."""
         last, seen = self._last

@@ -36,6 +36,10 @@ class Reading(Collection):
         sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
         return records.spans(self._by_number(sql, pids))
 
+    def hashes(self, pids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        sql = "SELECT pid, did, hash FROM passages WHERE cid = %s AND pid = ANY(%s)"
+        return {pid: (did, bytes(digest)) for pid, did, digest in self._by_number(sql, pids)}
+
     def first_passages(self, dids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT did, did, ordinal, start, stop FROM passages WHERE cid = %s AND did = ANY(%s) AND ordinal = 0"
         return records.spans(self._by_number(sql, dids))
