@@ -7,12 +7,13 @@ and the backlog know a store by this file alone; ``tests/contract/`` holds every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from trivet.errors import SnapshotLostError
 from trivet.twins import quick
 from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Resolutions, Successions
 
@@ -25,6 +26,9 @@ Found = tuple[float, int, int]  # score, passage, document
 Span = tuple[int, int, int, int]  # document, ordinal, start, stop
 Text = tuple[int, int, str, str]  # passage, document, title, text
 Progress = Callable[[int, int], None]
+Answer = TypeVar("Answer")
+
+LOST_TRIES = 3  # readings of one state, where the server hangs up in the middle of each
 
 _passage = quick(Passage)
 
@@ -115,6 +119,14 @@ class KeyRow:
     collections: str  # JSON: the names it is bound to, [] for all
     created: float
     revoked: float | None = None
+
+
+def read_again(work: Callable[[], Answer]) -> Answer:
+    """Return what ``work`` reads; call it again where the server hung up in the middle of its snapshot."""
+    for _ in range(LOST_TRIES - 1):
+        with suppress(SnapshotLostError):
+            return work()
+    return work()
 
 
 def passage_of(document: Document, span: Span | None) -> Passage:
