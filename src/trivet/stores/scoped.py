@@ -247,9 +247,15 @@ class Scoped:
     # --- filters and links that change recall -------------------------------------------------------------------------
 
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
-        self.whole.check_fields(where, self._and(within))
+        try:
+            self.whole.check_fields(where, self._and(within))
+        except InputError:
+            if self.whole.page(self.within, 0, 1):  # among no documents at all, no field is a typo
+                raise
 
     def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
+        if where is not None:  # a field of hidden documents is as unknown as one that nobody has
+            self.check_fields(where)
         return self.whole.scope(self._and(where), exclude, version)
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | None:
