@@ -55,7 +55,7 @@ def test_a_bound_collection_defines_or_refuses_every_method_of_the_contract() ->
     assert PASSED_ON.isdisjoint(REFUSED)
 
 
-# --- an engine that is bound to a filter --------------------------------------------------------------------------------
+# --- an engine that is bound to a filter ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("leg", ["lexical", "dense", "graph", "trigram"])
@@ -115,7 +115,7 @@ def test_a_bound_engine_is_refused_what_concerns_the_whole(memory: Engine) -> No
         alice.reembed("hashing:8")
 
 
-# --- a filter with the call ---------------------------------------------------------------------------------------------
+# --- a filter with the call -------------------------------------------------------------------------------------------
 
 
 def test_a_filter_holds_for_everything_that_is_read(memory: Engine) -> None:
@@ -135,6 +135,7 @@ def test_facets_and_errors_name_no_field_of_hidden_documents(memory: Engine) -> 
     with pytest.raises(InputError) as told:
         memory.within(ALICE).search("heron", where={"diagnosis": "secret"})
     assert "no document has a field 'diagnosis'" in str(told.value) and "'colour'" in str(told.value)
+    assert memory.within({"tenant": "carol"}).search("heron", where={"colour": "grey"}).hits == (), "she has none yet"
 
 
 def test_a_word_of_hidden_documents_is_not_suggested(memory: Engine) -> None:
