@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from trivet.analysis import Analyzer
 from trivet.errors import NotFoundError, StoreError
 from trivet.stores.contract import Model, State, read_again
+from trivet.stores.postgres import links
 from trivet.stores.postgres.connections import Connections
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.links import All
@@ -69,11 +70,21 @@ class Collection:
         state = self._state()
         if self._database.in_snapshot:  # of a moment ago: another thread may have seen a later one
             return state
+        if not state.token and not self.read_only:
+            self._begin_timeline()
         if (state.version, state.token) != self._last:
             with self._timeline:  # one after another: a state that was read earlier must not look like one set back
                 state = self._state()
                 self._follow_timeline(state.version, state.token)
         return state
+
+    def _begin_timeline(self) -> None:
+        """Give a collection that was made before there were tokens one for the version it has."""
+        with contextlib.suppress(StoreError), self._held() as (connection, _, _):  # a role may be allowed to read only
+            sql = "SELECT version FROM heads WHERE cid = %s"
+            (version,) = links.asking(connection)(sql, (self.cid,))[0]
+            if token_of(links.asking(connection), self.cid, version) is None:
+                begin(connection, self.cid, version)
 
     def _state(self) -> State:
         rows = self._all(

@@ -9,7 +9,6 @@ Citus wants it.
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 
 #: Under this number one process at a time migrates (any fixed number of ours will do).
@@ -278,10 +277,8 @@ def second(server: Server) -> list[str]:
 
 
 def third(server: Server) -> list[str]:
-    """The statements of migration 3: a store that was made before it gets a token for the version it has."""
-    token = secrets.token_hex(8)  # made here: a cluster takes no statement that makes another one in every row
-    begun = f"INSERT INTO timeline (cid, version, token) SELECT cid, version, '\\x{token}'::bytea FROM heads"
-    return [*statements(TIMELINE), *_distributed(server, ("timeline",)), begun]
+    """The statements of migration 3."""
+    return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
 
 
 MIGRATIONS = (first, second, third)
