@@ -59,6 +59,29 @@ class Postgres:
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url, autocommit=True)
 
+    def save(self, url: str) -> dict[str, bytes]:
+        """Every row of a store as COPY writes it, by table: a backup of one moment."""
+        schema = url.rpartition("schema=")[2].partition("&")[0]
+        with psycopg.connect(self.url) as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            sql = "SELECT format('%%I.%%I', schemaname, tablename) FROM pg_tables WHERE schemaname = %s"
+            names = [str(name) for (name,) in connection.execute(sql, (schema,))]
+            kept: dict[str, bytes] = {}
+            for name in names:
+                with connection.cursor().copy(f"COPY {name} TO STDOUT") as copy:
+                    kept[name] = b"".join(bytes(part) for part in copy)
+        return kept
+
+    def put_back(self, rows: dict[str, bytes]) -> None:
+        """Make the tables what they were when they were saved, whoever has the store open."""
+        with psycopg.connect(self.url) as connection:
+            connection.execute("SET LOCAL session_replication_role = replica")  # tables come back in any order
+            for name in rows:  # not TRUNCATE, which a snapshot would see and wait for
+                connection.execute(f"DELETE FROM {name}")
+            for name, data in rows.items():
+                with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                    copy.write(data)
+
     def sweep(self) -> None:
         with self.connect() as connection:
             for schema in self._schemas:

@@ -26,7 +26,7 @@ from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store, restore_store
-from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store
+from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store, read_again
 from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
@@ -238,9 +238,14 @@ class Engine:
     def get(self, id: str, where: Any = None) -> Document | None:
         """The document, or None where there is none that the filter allows."""
         parsed = self._parse(where)
-        with self._shelf.snapshot():
-            found = self._shelf.dids([intake.check_id(id, "id")])
-            document = self._shelf.fetch(list(found.values())).get(found[id]) if found else None
+        checked = intake.check_id(id, "id")
+
+        def read() -> Document | None:
+            with self._shelf.snapshot():
+                found = self._shelf.dids([checked])
+                return self._shelf.fetch(list(found.values())).get(found[checked]) if found else None
+
+        document = read_again(read)
         return document if document is None or allowed(document, parsed) else None
 
     def documents(self, where: Any = None) -> Iterator[Document]:

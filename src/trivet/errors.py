@@ -45,6 +45,10 @@ class StoreReplacedError(StoreError):
     """The file that is open is no longer the store: a backup was put in its place, or it was moved or deleted."""
 
 
+class SnapshotLostError(StoreError):
+    """The server hung up while one state was read; a search, and what else only reads, begins again by itself."""
+
+
 class DeadlineError(TrivetError):
     """The time that was allowed for the call is over; what it had begun to read is given up."""
 
@@ -92,6 +96,7 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     StoreError: 1,
     StoreBusyError: 1,
     StoreReplacedError: 1,
+    SnapshotLostError: 1,
     DeadlineError: 1,
     EmbedderError: 1,
     ScorerError: 1,

@@ -35,7 +35,7 @@ from trivet.moments import within
 from trivet.paging import Pages
 from trivet.profile import LEGS, PROFILES, SEEDED, Profile, named
 from trivet.rerank import Tools
-from trivet.stores.contract import Scoring, Shelf, State
+from trivet.stores.contract import Scoring, Shelf, State, read_again
 from trivet.stores.scoped import Scoped
 from trivet.types import Degraded, Explanation, Hit, Query, Ranking, Results, Stage
 from trivet.understanding import Understood, understand
@@ -80,7 +80,7 @@ class Search:
         as_of: datetime | str | float | None = None,
     ) -> Results:
         with self._asking():
-            return self._run(query, where, profile, exclude, vector, offset, at, overrides, as_of)
+            return read_again(lambda: self._run(query, where, profile, exclude, vector, offset, at, overrides, as_of))
 
     def _run(
         self,
@@ -133,7 +133,7 @@ class Search:
         """Hold the pool to the state of the snapshot: others may have written since the filter was looked up."""
         state, where = self._shelf.state(), asked.query.where
         recalled = where is not None and any(field == "accessed" for field, _ in fields_of(where))  # is no new version
-        if state.version == asked.state.version and not recalled:
+        if (state.version, state.token) == (asked.state.version, asked.state.token) and not recalled:
             return asked
         scope = self._shelf.recheck(where, asked.exclude)
         if scope is not None:
@@ -366,10 +366,15 @@ class Search:
 
     def _visible(self, id: str, allowed: Filter | None) -> int | None:
         """The row number of a document; None where there is none that the filter allows."""
-        with self._shelf.snapshot():
-            did = self._shelf.dids([intake.check_id(id, "id")]).get(id)
-            scope = self._shelf.recheck(allowed, ())
-            return did if did is None or scope is None or did in scope else None
+        checked = intake.check_id(id, "id")
+
+        def found() -> int | None:
+            with self._shelf.snapshot():
+                did = self._shelf.dids([checked]).get(checked)
+                scope = self._shelf.recheck(allowed, ())
+                return did if did is None or scope is None or did in scope else None
+
+        return read_again(found)
 
     def explain(
         self, query: str, id: str, where: Any, profile: str | Profile | None, options: Mapping[str, Any]

@@ -7,12 +7,13 @@ and the backlog know a store by this file alone; ``tests/contract/`` holds every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from trivet.errors import SnapshotLostError
 from trivet.twins import quick
 from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Resolutions, Successions
 
@@ -25,6 +26,9 @@ Found = tuple[float, int, int]  # score, passage, document
 Span = tuple[int, int, int, int]  # document, ordinal, start, stop
 Text = tuple[int, int, str, str]  # passage, document, title, text
 Progress = Callable[[int, int], None]
+Answer = TypeVar("Answer")
+
+LOST_TRIES = 3  # readings of one state, where the server hangs up in the middle of each
 
 _passage = quick(Passage)
 
@@ -116,6 +120,14 @@ class KeyRow:
     created: float
     revoked: float | None = None
     filter: str | None = None  # JSON: the documents it is bound to; None for all
+
+
+def read_again(work: Callable[[], Answer]) -> Answer:
+    """Return what ``work`` reads; call it again where the server hung up in the middle of its snapshot."""
+    for _ in range(LOST_TRIES - 1):
+        with suppress(SnapshotLostError):
+            return work()
+    return work()
 
 
 def passage_of(document: Document, span: Span | None) -> Passage:
@@ -235,6 +247,9 @@ class Shelf(Protocol):
         """Let this thread read one state of the collection until the block ends, whatever is written meanwhile."""
 
     def state(self) -> State: ...
+    def knows_version(self, version: int, token: bytes) -> bool:
+        """Tell whether this state, of what was made elsewhere from this collection, is in the collection's past."""
+
     def counts(self, where: Filter | None = None) -> Counts: ...
     def change_settings(self, change: Callable[[str], str], by: str = "") -> str: ...
     def settings_history(self, limit: int) -> Sequence[Change]: ...
@@ -280,6 +295,9 @@ class Shelf(Protocol):
     def dids(self, ids: Sequence[str]) -> dict[str, int]: ...
     def fetch(self, dids: Sequence[int]) -> dict[int, Document]: ...
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]: ...
+    def hashes(self, pids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        """Map the number of each passage that is here to its document's, and to the hash of its text."""
+
     def first_passages(self, dids: Sequence[int]) -> dict[int, Span]: ...
     def documents(self, where: Filter | None = None) -> Iterator[Document]: ...
     def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]: ...

@@ -327,6 +327,7 @@ PASSED_ON = frozenset(
 REFUSED = frozenset(
     (
         *("change_settings", "settings_history", "settings_change", "add_model", "forget_other_models"),
+        *("knows_version", "hashes"),
         *("unembedded", "next_pending", "known_vectors", "add_vectors", "passages_of", "vectors_of", "embedding"),
         *("tidy", "read_connections", "tidy_words", "verify", "discard_projections"),
     )

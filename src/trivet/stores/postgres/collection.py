@@ -6,16 +6,18 @@ Its state, in one look-up; and for a writer the lock on its row, so that of two 
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from trivet.analysis import Analyzer
-from trivet.errors import NotFoundError
-from trivet.stores.contract import Model, State
+from trivet.errors import NotFoundError, StoreError
+from trivet.stores.contract import Model, State, read_again
+from trivet.stores.postgres import links
 from trivet.stores.postgres.connections import Connections
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.links import All
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from trivet.stores.postgres.scope import Scope
     from trivet.stores.postgres.store import PostgresStore
 
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 PRUNED_EVERY = 1_024  # versions between two deletions of tokens that are too old
 
@@ -42,7 +47,7 @@ class Collection:
         self._lock = threading.Lock()
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
-        self._connections = Connections(store.database, self.parts, self.analyzer, store.start)
+        self._connections = Connections(store.database, self.parts, self.analyzer, store.start, self._note_snapshot)
         self._counted = (-1, (False, 0, 0, 0))  # at which version: BM25's table, passages, terms, the last passage
         self._packed = 0  # the last passage this process has seen to be taken into the postings
         self._chained = (-1, False)  # at which version: is there a link that changes recall?
@@ -62,12 +67,24 @@ class Collection:
         return self._database.snapshot()
 
     def state(self) -> State:
+        state = self._state()
         if self._database.in_snapshot:  # of a moment ago: another thread may have seen a later one
-            return self._state()
-        with self._timeline:  # one after another: a state that was read earlier must not look like one set back
-            state = self._state()
-            self._follow_timeline(state.version, state.token)
+            return state
+        if not state.token and not self.read_only:
+            self._begin_timeline()
+        if (state.version, state.token) != self._last:
+            with self._timeline:  # one after another: a state that was read earlier must not look like one set back
+                state = self._state()
+                self._follow_timeline(state.version, state.token)
         return state
+
+    def _begin_timeline(self) -> None:
+        """Give a collection that was made before there were tokens one for the version it has."""
+        with contextlib.suppress(StoreError), self._held() as (connection, _, _):  # a role may be allowed to read only
+            sql = "SELECT version FROM heads WHERE cid = %s"
+            (version,) = links.asking(connection)(sql, (self.cid,))[0]
+            if token_of(links.asking(connection), self.cid, version) is None:
+                begin(connection, self.cid, version)
 
     def _state(self) -> State:
         rows = self._all(
@@ -82,6 +99,9 @@ class Collection:
         version, token, settings, documents, passages, *model = rows[0]
         return State(version, settings, documents, passages, None if model[0] is None else Model(*model), bytes(token))
 
+    def knows_version(self, version: int, token: bytes) -> bool:
+        return token_of(self._all, self.cid, version) == token
+
     def _follow_timeline(self, version: int, token: bytes) -> None:
         """Drop what is remembered where the server was set back: a backup was restored, or a standby took over."""
         last, seen = self._last
@@ -89,6 +109,25 @@ class Collection:
             if last >= 0 and (version < last or token_of(self._all, self.cid, last) != seen):
                 self._forget()
             self._last = (version, token)
+
+    def _note_snapshot(self) -> tuple[int, bool]:
+        """Within a snapshot: remember its state as one that was seen; return its version, and whether it is the newest.
+
+        What an index reads may be newer than the state that the search began with. Where the server is set back to
+        between the two, only the newer one tells. A later state than the snapshot's was seen by another thread, or
+        the server was set back: from within a snapshot nobody can tell.
+        """
+        state = self._state()
+        with self._timeline:
+            last, seen = self._last
+            if last > state.version:
+                return state.version, False
+            known = last < 0 or (last, seen) == (state.version, state.token)
+            if not known and token_of(self._all, self.cid, last) != seen:
+                told = "its server was set back meanwhile (a restored backup?); repeat the call"
+                raise StoreError(f"collection: {self.name!r}: {told}")
+            self._last = (state.version, state.token)
+        return state.version, True
 
     def _forget(self) -> None:
         with self._lock:
@@ -120,16 +159,35 @@ class Collection:
         return f"words_{self.cid}"
 
 
+def of_one_state(method: Callable[Concatenate[Any, Given], Answer]) -> Callable[Concatenate[Any, Given], Answer]:
+    """Let a method of a collection read in a snapshot, again where the server hung up in it."""
+
+    @functools.wraps(method)
+    def read(self: Any, /, *values: Given.args, **named: Given.kwargs) -> Answer:
+        def once() -> Answer:
+            with self.snapshot():
+                return method(self, *values, **named)
+
+        return read_again(once)
+
+    return read
+
+
 def advance(connection: Connection, cid: int) -> None:
     """Give the collection a new version, and that a token that no other timeline has."""
     sql = "UPDATE heads SET version = version + 1 WHERE cid = %s RETURNING version"
     row = connection.execute(sql, (cid,)).fetchone()
     if row is None:
         return
-    sql = "INSERT INTO timeline (cid, version, token) VALUES (%s, %s, %s)"
-    connection.execute(sql, (cid, row[0], secrets.token_bytes(8)))
+    begin(connection, cid, row[0])
     if row[0] % PRUNED_EVERY == 0:
         connection.execute("DELETE FROM timeline WHERE cid = %s AND version <= %s", (cid, row[0] - KEPT_TOKENS))
+
+
+def begin(connection: Connection, cid: int, version: int) -> None:
+    """Write down a version's token."""
+    sql = "INSERT INTO timeline (cid, version, token) VALUES (%s, %s, %s)"
+    connection.execute(sql, (cid, version, secrets.token_bytes(8)))
 
 
 def token_of(ask: All, cid: int, version: int) -> bytes | None:

@@ -33,8 +33,17 @@ MANY_BEHIND = 5_000  # passages it has not read: some seconds
 class Connections:
     """The graph of one collection, and what it reads."""
 
-    def __init__(self, database: Database, parts: Parts, analyzer: Analyzer, start: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        parts: Parts,
+        analyzer: Analyzer,
+        start: Callable[..., None],
+        note_snapshot: Callable[[], tuple[int, bool]],
+    ) -> None:
+        """``start`` runs something in the background; ``note_snapshot`` says that a snapshot's state was read."""
         self._database, self._parts, self._analyzer, self._start = database, parts, analyzer, start
+        self._note_snapshot = note_snapshot
         self._cid = parts.root
         self._lock = threading.Lock()
         self._reading = threading.Event()
@@ -47,7 +56,11 @@ class Connections:
         if not index.is_current(version) and (self._reading.is_set() or index.behind > MANY_BEHIND):
             self.read()
             raise StoreError("its connections are being read; it answers after that")
-        return index.graph(version)
+        if index.is_current(version):
+            return index.graph(version)
+        with self._database.snapshot():  # what is read, and the state that it is noted as, are one
+            self._note_snapshot()
+            return index.graph(version)
 
     def ties(self, dids: Sequence[int], version: int) -> list[Tie]:
         known, linked = self._linked
@@ -74,10 +87,12 @@ class Connections:
             self._reading.clear()
 
     def catch_up(self) -> None:
-        (version,) = self._database.all("SELECT version FROM heads WHERE cid = %s", (self._cid,))[0]
-        index = self._opened()
-        index.catch_up(version)
-        index.settle(at_least=1_000)
+        with self._database.snapshot():  # also for the checkpoint: it must be of the state that was read
+            version, newest = self._note_snapshot()
+            index = self._opened()
+            index.catch_up(version)
+            if newest:
+                index.settle(at_least=1_000)
 
     def discard(self) -> None:
         self._opened().discard()

@@ -13,14 +13,16 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from trivet import deadline
-from trivet.errors import StoreError
+from trivet.errors import SnapshotLostError, StoreError
 from trivet.pools import Pool
 from trivet.stores.postgres import nul
 from trivet.stores.postgres.address import Address
@@ -36,11 +38,20 @@ OLDEST = 140000  # PostgreSQL 14
 #: as long as rows are asked for; of its candidates 200 are kept in view, its own 40 finds too few of the best 100.
 SETTINGS = {"jit": "off", "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": "200"}
 TOGETHER = 8  # parts of collections that are asked at the same time
+_UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 PAUSE = 0.1  # seconds before a lost connection is tried again, doubled each time
 
 
 class SlowError(StoreError):
     """The server stopped a statement that took longer than it was given."""
+
+
+@dataclass(slots=True)
+class _Snapshot:
+    """The connection that one thread's questions go to; none before the first of them."""
+
+    connection: Connection | None = None
+    pipeline: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
 
 class Database:
@@ -50,7 +61,7 @@ class Database:
         self._closed = False
         self._starting = threading.Lock()
         self._threads: Pool | None = None  # made for the first collection of several parts
-        self._local = threading.local()  # ``connection``: the one of this thread's snapshot
+        self._local = threading.local()  # ``snapshot``: this thread's
         with _explained(address), contextlib.closing(_connect(address)) as connection:
             self.read_only = _is_read_only(connection)
             self.server = look(connection, address) if self.read_only else prepare(connection, address)
@@ -85,37 +96,76 @@ class Database:
 
     @property
     def in_snapshot(self) -> bool:
-        return getattr(self._local, "connection", None) is not None
+        return getattr(self._local, "snapshot", None) is not None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let this thread's questions see one state until the block ends, whatever is written meanwhile."""
+        """Let this thread's questions see one state until the block ends, whatever is written meanwhile.
+
+        It is the state at the first question. A connection that hung up before is replaced then; one that hangs up
+        later is a ``SnapshotLostError``, since what was read on it cannot be read again.
+        """
         if self.in_snapshot:
             yield
             return
-        self.ask(lambda connection: connection.execute("SELECT 1"))  # a connection that hung up is told before, not in
-        with self.connection() as connection:
+        self._check_open()
+        snapshot = self._local.snapshot = _Snapshot()
+        try:
+            yield
+        finally:
+            self._local.snapshot = None
+            if snapshot.connection is not None:
+                self._end(snapshot.connection, snapshot.pipeline)
+
+    def _begin(self, snapshot: _Snapshot, work: Callable[[Connection], Answer]) -> Answer:
+        """What ``work`` reads on a connection that sees one state from now on. BEGIN travels with the question."""
+        connection, pipeline = self._pool.getconn(), contextlib.ExitStack()
+        try:
+            if psycopg.Pipeline.is_supported():  # libpq 14 or newer
+                pipeline.enter_context(connection.pipeline())
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._local.connection = connection
-            try:
-                yield
-            finally:
-                self._local.connection = None
-                with contextlib.suppress(psycopg.Error):
-                    connection.execute("ROLLBACK")
+            answer = work(connection)
+        except BaseException:
+            self._end(connection, pipeline)
+            raise
+        snapshot.connection, snapshot.pipeline = connection, pipeline
+        return answer
+
+    def _end(self, connection: Connection, pipeline: contextlib.ExitStack) -> None:
+        """End a snapshot's transaction and give its connection back, whatever has become of both."""
+        with contextlib.suppress(psycopg.Error), pipeline:
+            connection.execute("ROLLBACK")
+        if connection.info.transaction_status in _UNFINISHED:  # an error had stopped the pipeline
+            with contextlib.suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+        self._pool.putconn(connection)
 
     def ask(self, work: Callable[[Connection], Answer]) -> Answer:
         """What ``work`` reads; asked again, on another connection, when the server hung up."""
-        if self.in_snapshot:
-            with _explained(self.address):
-                return work(self._local.connection)
+        snapshot: _Snapshot | None = getattr(self._local, "snapshot", None)
+        if snapshot is not None:
+            connection = snapshot.connection
+            if connection is None:
+                return self._retried(lambda: self._begin(snapshot, work))
+            try:
+                return work(connection)
+            except psycopg.Error as error:
+                raise _told(self.address, error, in_snapshot=True) from error
+
+        def once() -> Answer:
+            with self._pool.connection() as connection:
+                return work(connection)
+
+        return self._retried(once)
+
+    def _retried(self, once: Callable[[], Answer]) -> Answer:
+        """Try until it is answered, for as long as a lost connection is what is wrong and patience lasts."""
         until, pause = time.monotonic() + self.address.patience, PAUSE
         while True:
             self._check_open()
             deadline.check()
             try:
-                with self._pool.connection() as connection:
-                    return work(connection)
+                return once()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not _is_lost(error) or time.monotonic() + pause > until:
                     raise _told(self.address, error) from error
@@ -154,7 +204,8 @@ class Database:
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             if self.in_snapshot:  # which ends with a transaction of its own
-                connection.execute(f"{citus}{local}")
+                for setting in f"{citus}{local}".split("; "):  # a pipeline takes one statement at a time
+                    connection.execute(setting)
                 return connection.execute(query, values, prepare=False).fetchall()
             connection.execute(f"BEGIN; {citus}{local}")
             try:
@@ -322,7 +373,10 @@ def _explained(address: Address) -> Iterator[None]:
         raise _told(address, error) from error
 
 
-def _told(address: Address, error: psycopg.Error) -> StoreError:
+def _told(address: Address, error: psycopg.Error, in_snapshot: bool = False) -> StoreError:
+    if in_snapshot and _is_lost(error):
+        told = "the connection was lost while it was read; repeat the call"
+        return SnapshotLostError(f"store: {address.shown!r}: {told} ({_first_line(error)})")
     kind = SlowError if error.sqlstate == "57014" else StoreError
     return kind(_explanation(address, error))
 

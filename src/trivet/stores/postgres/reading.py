@@ -10,7 +10,7 @@ from trivet.errors import InputError
 from trivet.filters import BUILT_IN_FIELDS, Filter, both, fields_of, split_field, unknown_field, without_field
 from trivet.stores.contract import Counts, Rechecked, Span
 from trivet.stores.postgres import facets, links, records
-from trivet.stores.postgres.collection import Collection
+from trivet.stores.postgres.collection import Collection, of_one_state
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.scope import Scope
@@ -35,6 +35,10 @@ class Reading(Collection):
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
         return records.spans(self._by_number(sql, pids))
+
+    def hashes(self, pids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        sql = "SELECT pid, did, hash FROM passages WHERE cid = %s AND pid = ANY(%s)"
+        return {pid: (did, bytes(digest)) for pid, did, digest in self._by_number(sql, pids)}
 
     def first_passages(self, dids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT did, did, ordinal, start, stop FROM passages WHERE cid = %s AND did = ANY(%s) AND ordinal = 0"
@@ -66,22 +70,22 @@ class Reading(Collection):
         allowed = f"SELECT d.did FROM documents d WHERE d.cid = {part.cid} AND ({condition})"
         return f" AND d.did IN ({allowed})", values
 
+    @of_one_state
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
         """The kinds first, then every field of the metadata, ``most`` of them."""
         within = [(part.cid, self._within(where, part)) for part in self.parts.every]
-        with self.snapshot():
-            found = [facets.kinds(self._all, within, values)]
-            return found + [facets.facet(self._all, key, within, values) for key in self.fields(where)[:most]]
+        found = [facets.kinds(self._all, within, values)]
+        return found + [facets.facet(self._all, key, within, values) for key in self.fields(where)[:most]]
 
     def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
         within = [(part.cid, self._within(where, part)) for part in self.parts.every]
         return facets.timeline(self._all, column, step, within)
 
+    @of_one_state
     def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         """(id, id of what directly supersedes it), both of which the filter allows."""
-        with self.snapshot():
-            found = links.superseded(self._all, self.parts, ids, None if where else limit)
-            seen = self._seen([end for pair in found for end in pair], where)
+        found = links.superseded(self._all, self.parts, ids, None if where else limit)
+        seen = self._seen([end for pair in found for end in pair], where)
         return (found if seen is None else [pair for pair in found if seen.issuperset(pair)])[:limit]
 
     def _seen(self, ids: Iterable[str], where: Filter | None) -> set[str] | None:
@@ -99,25 +103,25 @@ class Reading(Collection):
             rows += self._all(f"{sql} ORDER BY d.did LIMIT %s", (part.cid, *values, limit))
         return [(id, text) for _, id, text in sorted(rows)[:limit]]
 
+    @of_one_state
     def counts(self, where: Filter | None = None) -> Counts:
-        with self.snapshot():
-            state = self._state()
-            linked = len(self.links_of(None, where)) if where is not None else self._count("links")
-            if where is None:
-                return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, linked)
-            mid, sums = state.model.mid if state.model else None, [0, 0, 0]
-            for part in self.parts.every:
-                condition, values = self._within(where, part)
-                sql = f"SELECT count(*) FROM {{}} WHERE d.cid = %s{condition}"
-                embedded = "vectors d" if mid is None else f"(SELECT * FROM vectors WHERE mid = {int(mid)}) d"
-                for at, table in enumerate(("documents d", "passages d", embedded)):
-                    sums[at] += int(self._all(sql.format(table), (part.cid, *values))[0][0])
-            return Counts(sums[0], sums[1], sums[2] if mid is not None else 0, linked)
+        state = self._state()
+        linked = len(self.links_of(None, where)) if where is not None else self._count("links")
+        if where is None:
+            return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, linked)
+        mid, sums = state.model.mid if state.model else None, [0, 0, 0]
+        for part in self.parts.every:
+            condition, values = self._within(where, part)
+            sql = f"SELECT count(*) FROM {{}} WHERE d.cid = %s{condition}"
+            embedded = "vectors d" if mid is None else f"(SELECT * FROM vectors WHERE mid = {int(mid)}) d"
+            for at, table in enumerate(("documents d", "passages d", embedded)):
+                sums[at] += int(self._all(sql.format(table), (part.cid, *values))[0][0])
+        return Counts(sums[0], sums[1], sums[2] if mid is not None else 0, linked)
 
+    @of_one_state
     def links_of(self, identifier: str | None = None, where: Filter | None = None) -> list[Link]:
-        with self.snapshot():
-            found = links.of(self._all, self.cid, identifier)
-            seen = self._seen(ends(found), where)
+        found = links.of(self._all, self.cid, identifier)
+        seen = self._seen(ends(found), where)
         return found if seen is None else [link for link in found if link.source in seen and link.target in seen]
 
     def _count(self, table: str) -> int:

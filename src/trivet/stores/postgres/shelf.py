@@ -14,7 +14,7 @@ from trivet.errors import InputError, NotFoundError, TrivetError
 from trivet.filters import Filter
 from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
 from trivet.stores.postgres import judgements, links, postings, records, removals
-from trivet.stores.postgres.collection import now
+from trivet.stores.postgres.collection import now, of_one_state
 from trivet.stores.postgres.counts import counts
 from trivet.stores.postgres.embedding import Embedding
 from trivet.stores.postgres.meaning import Meaning
@@ -190,11 +190,11 @@ class Shelf(Reading, Embedding):
             seen = records.visible(connection, self.parts, sorted(ids), within)
             return sum(judgements.forget(connection, self.cid, query, each) for each in sorted(seen))
 
+    @of_one_state
     def feedbacks(self, where: Filter | None = None) -> list[Feedback]:
         self.state()  # refuses a collection that was dropped
-        with self.snapshot():
-            found = judgements.read(self._all, self.cid)
-            seen = self._seen([item.id for item in found], where)
+        found = judgements.read(self._all, self.cid)
+        seen = self._seen([item.id for item in found], where)
         return found if seen is None else [item for item in found if item.id in seen]
 
     # --- finding: what the legs ask ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.pools import Background
 from trivet.stores.postgres import records, terms
 from trivet.stores.postgres.address import Address
-from trivet.stores.postgres.collection import advance
+from trivet.stores.postgres.collection import advance, begin
 from trivet.stores.postgres.database import Connection, Database
 from trivet.stores.postgres.parts import Parts
 from trivet.stores.postgres.place import Place
@@ -88,6 +88,7 @@ class PostgresStore:
                 "VALUES (%s, %s, NULL, %s, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
                 (cid, settings, bm25),
             )
+            begin(connection, cid, 0)
 
     def cursor_key(self) -> bytes:
         return str(self.database.all("SELECT id FROM generation", ())[0][0]).encode()

@@ -10,6 +10,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,23 @@ from qdrant_client import QdrantClient, models
 
 from trivet.errors import StoreError
 from trivet.stores.qdrant.place import Place
-from trivet.stores.qdrant.tags import FIELD
+from trivet.stores.qdrant.tags import BLANK, FIELD
 
 BATCH = 256  # points sent at a time
 PAGE = 5_000  # point numbers read at a time
+MARKER = 0  # the point that says of which state the others are; passages are numbered from 1
 NAME = 64  # characters of a model's name that name its vector
+
+
+Row = tuple[int, list[float], dict[str, Any]]  # a point: its number, vector and payload
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A state of the companion: a version, and the token that only one timeline gives to it."""
+
+    version: int
+    token: bytes
 
 
 def named(model: str) -> str:
@@ -84,10 +97,12 @@ class Points:
         with self._told():
             return bool(self._client.collection_exists(name))
 
-    def make(self, name: str, vector: str, dim: int) -> None:
-        """The collection, unless it is there."""
+    def make(self, name: str, vector: str, dim: int) -> bool:
+        """Make the collection, unless it is there; one that was made for another model is replaced. True: it is new."""
         if self.exists(name):
-            return
+            if self.is_for(name, vector, dim):
+                return False
+            self.drop(name)
         with self._told():
             config = {named(vector): models.VectorParams(size=dim, distance=models.Distance.DOT)}
             self._client.create_collection(name, vectors_config=config, **self._place.collection)
@@ -98,15 +113,49 @@ class Points:
                 if self._place.tenant:
                     tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
                     self._client.create_payload_index(name, "tenant", tenant)
+        return True
 
-    def put(self, name: str, vector: str, rows: Sequence[tuple[int, list[float], dict[str, Any]]]) -> None:
-        for start in range(0, len(rows), BATCH):
-            points = [
-                models.PointStruct(id=pid, vector={named(vector): data}, payload=payload)
-                for pid, data, payload in rows[start : start + BATCH]
-            ]
+    def is_for(self, name: str, vector: str, dim: int) -> bool:
+        """Tell whether the collection holds vectors of this model: a restored companion numbers models again."""
+        with self._told():
+            kept = self._client.get_collection(name).config.params.vectors
+        found = kept.get(named(vector)) if isinstance(kept, dict) else None
+        return found is not None and found.size == dim
+
+    def put(self, name: str, vector: str, rows: Sequence[Row], mark: Mark | None = None) -> None:
+        """Write points; with a mark, the marker in the same request as the first of them, never after."""
+        points = [] if mark is None else [_marker(mark)]
+        points += [
+            models.PointStruct(id=pid, vector={named(vector): data}, payload=payload) for pid, data, payload in rows
+        ]
+        for start in range(0, len(points), BATCH):
             with self._told():
-                self._client.upsert(name, points, wait=True)
+                self._client.upsert(name, points[start : start + BATCH], wait=True)
+
+    def mark(self, name: str) -> Mark | None:
+        """Return what the marker says; None where there is none, as an older trivet left it."""
+        if not self.exists(name):
+            return None
+        with self._told():
+            found = self._client.retrieve(name, [MARKER], with_payload=True, with_vectors=False)
+        payload = (found[0].payload or {}) if found else {}
+        if not isinstance(payload.get("version"), int) or not isinstance(payload.get("token"), str):
+            return None
+        return Mark(payload["version"], bytes.fromhex(payload["token"]))
+
+    def read(self, name: str, vector: str, pids: Sequence[int], vectors: bool) -> dict[int, Row]:
+        """Return those of the points that are there, with their vectors if asked for."""
+        found: dict[int, Row] = {}
+        for start in range(0, len(pids), BATCH):
+            with self._told():
+                points = self._client.retrieve(
+                    name, list(pids[start : start + BATCH]), with_payload=True, with_vectors=vectors
+                )
+            for point in points:
+                kept = point.vector.get(named(vector)) if isinstance(point.vector, dict) else None
+                data = [float(value) for value in kept] if isinstance(kept, list) else []  # type: ignore[arg-type]
+                found[int(point.id)] = (int(point.id), data, point.payload or {})
+        return found
 
     def remove(self, name: str, dids: Sequence[int], but: Sequence[int] = ()) -> None:
         """The points of these documents, but for some."""
@@ -123,7 +172,8 @@ class Points:
 
     def near(
         self, name: str, vector: str, query: list[float], limit: int, where: models.Filter | None
-    ) -> list[tuple[float, int, int]]:
+    ) -> list[tuple[float, int, int, str]]:
+        """Return (score, passage, document, hash of the passage in hex, empty where an older trivet put it)."""
         with self._told():
             found = self._client.query_points(
                 name,
@@ -131,18 +181,24 @@ class Points:
                 using=named(vector),
                 query_filter=where,
                 limit=limit,
-                with_payload=["did"],
+                with_payload=["did", "hash"],
                 # local mode compares all of them, and warns of a parameter it has no use for
                 search_params=None if self._place.local else models.SearchParams(hnsw_ef=max(128, limit)),
             )
-        return [(float(point.score), int(point.id), int((point.payload or {})["did"])) for point in found.points]
+        return [
+            (float(point.score), int(point.id), int(payload["did"]), str(payload.get("hash", "")))
+            for point in found.points
+            if (payload := point.payload or {})
+        ]
 
     def count(self, name: str) -> int:
+        """Count the points, without the marker."""
+        points = models.Filter(must_not=[models.HasIdCondition(has_id=[MARKER])])
         with self._told():
-            return int(self._client.count(name, exact=True).count)
+            return int(self._client.count(name, count_filter=points, exact=True).count)
 
     def numbers(self, name: str) -> set[int]:
-        """Every point's number."""
+        """Return every point's number, without the marker's."""
         found: set[int] = set()
         after: Any = None
         while True:
@@ -152,7 +208,7 @@ class Points:
                 )
             found |= {int(point.id) for point in page}
             if after is None:
-                return found
+                return found - {MARKER}
 
     def collections(self, beginning: str) -> list[str]:
         with self._told():
@@ -171,3 +227,8 @@ class Points:
                     _LOCAL.give_back(self._place.client["path"])
                 else:
                     self._client.close()
+
+
+def _marker(mark: Mark) -> models.PointStruct:
+    payload = {"did": 0, FIELD: [BLANK], "version": mark.version, "token": mark.token.hex()}
+    return models.PointStruct(id=MARKER, vector={}, payload=payload)  # without a vector it is near to nothing

@@ -3,20 +3,25 @@
 The companion's shelf answers everything but nearness. It is the truth, vectors included: what Qdrant has is made from
 it, written right after it, and made again where it is missing (Qdrant was down, a process was killed). So a search may
 find a point that is out of date, and passes over it, but nothing that was stored can be lost with Qdrant.
+
+A companion that was restored from a backup gives row numbers and versions again to other content. So a marker in every
+Qdrant collection names the state that its points were last written from, and where the companion does not know that
+state, every point is compared with the truth before one of them is used.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import ModelReplacedError, StoreError
 from trivet.filters import Filter, both, values_of
 from trivet.stores.contract import Found, Model, Prepared, Shelf, State, Written
 from trivet.stores.qdrant import tags
-from trivet.stores.qdrant.points import Points
+from trivet.stores.qdrant.comparison import Difference, difference_of
+from trivet.stores.qdrant.points import Mark, Points, Row
 from trivet.types import Document
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from trivet.types import Vector
 
 BATCH = 500  # documents compared at a time when Qdrant is brought up to date
+TRIES = 3  # comparisons of everything, where somebody writes meanwhile
 HIDDEN = "qdrant"  # the collection's name in Qdrant, in the companion's config
 
 
@@ -53,6 +59,9 @@ class QdrantShelf:
         self._lock = threading.Lock()
         self._sound: set[int] = set()  # models whose points were compared and have been kept up since
         self._missed: set[int] = set()  # those of which Qdrant did not take something
+        self._marks: dict[
+            int, Mark
+        ] = {}  # the newest state of the companion that is known to follow each model's marker
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -103,20 +112,23 @@ class QdrantShelf:
         dids = self._inner.remove(where)
         for mid in self._kept() if dids else ():
             with self._noting(mid):
+                self._put(mid, [], self._mark(mid, self._inner.state()))
                 self._points.remove(self._place(mid), dids)
         return dids
 
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         self._inner.add_vectors(mid, vectors)
-        spans = self._inner.fetch_spans([pid for pid, _ in vectors])
-        rows = [(pid, spans[pid][0], data) for pid, data in vectors if pid in spans]
         with self._noting(mid):
-            self._put(mid, rows)
+            with self._inner.snapshot():
+                known = self._inner.hashes([pid for pid, _ in vectors])
+                rows = self._rows([(pid, *known[pid], data) for pid, data in vectors if pid in known])
+                mark = self._mark(mid, self._inner.state())
+            self._put(mid, rows, mark)
 
     def add_model(self, identifier: str, spec: str, dim: int, answers: bool) -> Model:
         model = self._inner.add_model(identifier, spec, dim, answers)
         with contextlib.suppress(StoreError):  # made when it is needed
-            self._points.make(self._place(model.mid), model.id, model.dim)
+            self._make(model)
         return model
 
     def forget_other_models(self, mid: int) -> None:
@@ -127,6 +139,7 @@ class QdrantShelf:
                     self._points.drop(name)
         with self._lock:
             self._sound &= {mid}
+            self._marks = {known: mark for known, mark in self._marks.items() if known == mid}
 
     @contextlib.contextmanager
     def _noting(self, mid: int) -> Any:
@@ -140,6 +153,7 @@ class QdrantShelf:
         with self._lock:
             self._sound.discard(mid)
             self._missed.add(mid)
+            self._marks.pop(mid, None)
 
     def _kept(self) -> list[int]:
         with contextlib.suppress(StoreError):
@@ -158,39 +172,82 @@ class QdrantShelf:
                 self._refresh(mid, dids)
 
     def _refresh(self, mid: int, dids: Sequence[int]) -> None:
-        vectors = self._inner.vectors_of(mid, dids)
-        rows = [
-            (pid, did, vectors[did][digest])
-            for pid, did, _, _, _, digest in self._inner.passages_of(dids)
-            if digest in vectors.get(did, {})
-        ]
-        self._put(mid, rows)
+        with self._inner.snapshot():
+            rows, mark = self._truth(mid, dids), self._mark(mid, self._inner.state())
+        self._put(mid, rows, mark)
         if dids:
             self._points.remove(self._place(mid), dids, [pid for pid, _, _ in rows])
 
-    def _put(self, mid: int, rows: Sequence[tuple[int, int, bytes]]) -> None:
+    def _truth(self, mid: int, dids: Sequence[int]) -> list[Row]:
+        """The points that these documents should have."""
+        vectors = self._inner.vectors_of(mid, dids)
+        return self._rows(
+            [
+                (pid, did, digest, vectors[did][digest])
+                for pid, did, _, _, _, digest in self._inner.passages_of(dids)
+                if digest in vectors.get(did, {})
+            ]
+        )
+
+    def _rows(self, passages: Sequence[tuple[int, int, bytes, bytes]]) -> list[Row]:
+        """The points of passages, each (pid, did, hash, vector)."""
         import numpy as np
 
-        documents = self._inner.fetch(list({did for _, did, _ in rows}))
-        points = []
-        for pid, did, data in rows:
+        documents = self._inner.fetch(list({did for _, did, _, _ in passages}))
+        points: list[Row] = []
+        for pid, did, digest, data in passages:
             if did not in documents:
                 continue
             vector = np.frombuffer(data, dtype="<f4")
-            payload: dict[str, Any] = {"did": did, tags.FIELD: tags.tags_of(documents[did])}
+            payload: dict[str, Any] = {"did": did, "hash": digest.hex(), tags.FIELD: tags.tags_of(documents[did])}
             if not vector.any():  # a text without meaning is near to nothing
-                payload[tags.FIELD] = [*payload[tags.FIELD], _BLANK]
+                payload[tags.FIELD] = [*payload[tags.FIELD], tags.BLANK]
             if self._tenant:
                 payload["tenant"] = [str(value) for value in values_of(documents[did], self._tenant)]
             points.append((pid, vector.tolist(), payload))
-        if points:
-            model = self._inner.state().model
-            name = model.id if model is not None and model.mid == mid else self._model_name(mid)
-            self._points.put(self._place(mid), name, points)
+        return points
 
-    def _model_name(self, mid: int) -> str:
-        """Of a model that does not answer yet."""
-        return str(self._inner.model_id(mid))
+    def _put(self, mid: int, rows: Sequence[Row], mark: Mark | None) -> None:
+        if rows or mark is not None:
+            self._points.put(self._place(mid), self._inner.model_id(mid), rows, mark)
+
+    # --- the timeline -------------------------------------------------------------------------------------------------
+
+    def _make(self, model: Model) -> None:
+        """Make the collection in Qdrant where it is missing, or was made for another model of that number."""
+        if self._points.make(self._place(model.mid), model.id, model.dim):
+            state = self._inner.state()
+            self._put(model.mid, [], Mark(state.version, state.token))
+            with self._lock:
+                self._marks.pop(model.mid, None)
+
+    def _known(self, mid: int) -> Mark | None:
+        """The newest state that the points are known to follow: what this process knows, or what the marker says."""
+        with self._lock:
+            known = self._marks.get(mid)
+        return known or self._points.mark(self._place(mid))
+
+    def _follows(self, mid: int, known: Mark | None, now: Mark) -> bool:
+        """Tell whether points of the state ``known`` are on the timeline of this one."""
+        if known is None or (known != now and not self._inner.knows_version(known.version, known.token)):
+            return False
+        with self._lock:
+            self._marks[mid] = now
+        return True
+
+    def _mark(self, mid: int, state: State) -> Mark | None:
+        """The marker for what is written from this state; None where the marker that is there has to stay.
+
+        A marker of another timeline stays, or the points of that timeline would be taken for this one's: the next
+        search compares them. One of a later state stays too: another thread, or process, was faster.
+        """
+        known, now = self._known(mid), Mark(state.version, state.token)
+        if known is not None and known.version > now.version:
+            return None
+        if self._follows(mid, known, now):
+            return now
+        self._miss(mid)
+        return None
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
@@ -215,58 +272,90 @@ class QdrantShelf:
 
     def find_near(self, vector: Vector, model: Model, depth: int, scope: Narrowed | None, version: int) -> list[Found]:
         self._mend(model)
-        asked = tags.without_blank(_BLANK, scope.where if scope is not None else None)
-        limit = depth + depth // 2 + 16
-        while True:
-            rows = self._points.near(self._place(model.mid), model.id, vector.tolist(), limit, asked)
-            known = self._inner.fetch_spans([pid for _, pid, _ in rows])
-            seen = [row for row in rows if row[1] in known and known[row[1]][0] == row[2]]
-            if scope is not None:
-                scope.expect(did for _, _, did in seen)
-                seen = [row for row in seen if row[2] in scope]
-            found = _best(seen, depth)
-            if len(found) >= depth or len(rows) < limit:
-                break
-            limit *= 4
+        found, foreign = self._near(vector, model, depth, scope)
+        if foreign:  # a passage keeps its text for life: these points were put on another timeline
+            self._miss(model.mid)
+            self._mend(model)
+            found, _ = self._near(vector, model, depth, scope)
         state = self._inner.state()
         if state.model is None or state.model.mid != model.mid:
             raise ModelReplacedError(f"collection: {self._inner.name!r} was re-embedded with another model meanwhile")
         return found
 
+    def _near(self, vector: Vector, model: Model, depth: int, scope: Narrowed | None) -> tuple[list[Found], bool]:
+        """(the nearest documents, whether a point was met that is not its passage's)."""
+        asked = tags.without_blank(scope.where if isinstance(scope, Narrowed) else None)
+        limit, foreign = depth + depth // 2 + 16, False
+        while True:
+            rows = self._points.near(self._place(model.mid), model.id, vector.tolist(), limit, asked)
+            known = self._inner.hashes([pid for _, pid, _, _ in rows])
+            seen: list[Found] = []
+            for score, pid, did, digest in rows:
+                if pid not in known:  # its document is gone
+                    continue
+                if (known[pid][0], known[pid][1].hex()) == (did, digest):
+                    seen.append((score, pid, did))
+                else:
+                    foreign = True
+            if scope is not None:
+                scope.expect(did for _, _, did in seen)
+                seen = [row for row in seen if row[2] in scope]
+            found = _best(seen, depth)
+            if len(found) >= depth or len(rows) < limit:
+                return found, foreign
+            limit *= 4
+
     # --- care ---------------------------------------------------------------------------------------------------------
 
-    def _mend(self, model: Model) -> None:
-        """Compare Qdrant with the truth once, and again after something went wrong."""
+    def _mend(self, model: Model, progress: Progress | None = None) -> None:
+        """Compare Qdrant with the truth once, and again after something went wrong or the companion was set back."""
+        mid = model.mid
         with self._lock:
-            if model.mid in self._sound:
-                return
-            missed = model.mid in self._missed
-        self._points.make(self._place(model.mid), model.id, model.dim)
+            sound, missed = mid in self._sound, mid in self._missed
+        if sound and self._follows(mid, self._known(mid), self._now()):
+            return
+        self._make(model)
+        known, begun = self._points.mark(self._place(mid)), self._now()  # in this order: the state is the later one
+        follows = self._follows(mid, known, begun)
         now = self._inner.state().model
-        if missed or now is None or self._points.count(self._place(model.mid)) != now.vectors:
-            self._compare(model)
+        if missed or not follows or now is None or self._points.count(self._place(mid)) != now.vectors:
+            self._compare(model, not follows, progress)
+            ended = self._now()
+            if not self._inner.knows_version(begun.version, begun.token):
+                raise StoreError(f"store: {self._name!r}: the companion was set back meanwhile; repeat the call")
+            self._put(mid, [], ended)
+            with self._lock:
+                self._marks[mid] = ended
         with self._lock:
-            self._sound.add(model.mid)
-            self._missed.discard(model.mid)
+            self._sound.add(mid)
+            self._missed.discard(mid)
 
-    def _compare(self, model: Model, progress: Progress | None = None) -> None:
-        here = self._points.numbers(self._place(model.mid))
-        total, after, done = self._inner.state().documents, 0, 0
-        while batch := self._inner.page(None, after, BATCH):
-            dids = [did for did, _ in batch]
-            vectors = self._inner.vectors_of(model.mid, dids)
-            rows = [
-                (pid, did, vectors[did][digest])
-                for pid, did, _, _, _, digest in self._inner.passages_of(dids)
-                if digest in vectors.get(did, {})
-            ]
-            self._put(model.mid, [row for row in rows if row[0] not in here])
-            here -= {row[0] for row in rows}
-            after, done = batch[-1][0], done + len(batch)
-            if progress:
+    def _now(self) -> Mark:
+        state = self._inner.state()
+        return Mark(state.version, state.token)
+
+    def _compare(self, model: Model, vectors: bool, progress: Progress | None = None) -> None:
+        """Make the points what they should be: by number and payload, and by vector where one cannot be trusted."""
+        total, done = self._inner.state().documents, 0
+        for size, difference in self._differences(model, vectors):
+            self._put(model.mid, difference.wrong, None)
+            if difference.strays:
+                self._points.remove_points(self._place(model.mid), difference.strays)
+            done += size
+            if progress and size:
                 progress(done, max(total, done))
-        if here:
-            self._points.remove_points(self._place(model.mid), sorted(here))
+
+    def _differences(self, model: Model, vectors: bool) -> Iterator[tuple[int, Difference]]:
+        """(documents, what is wrong with their points), some at a time; at the end the points that no document has."""
+        strays, after = self._points.numbers(self._place(model.mid)), 0
+        while batch := self._inner.page(None, after, BATCH):
+            with self._inner.snapshot():
+                rows = self._truth(model.mid, [did for did, _ in batch])
+            here = self._points.read(self._place(model.mid), model.id, [pid for pid, _, _ in rows], vectors)
+            yield len(batch), difference_of(rows, here, vectors)
+            strays -= {pid for pid, _, _ in rows}
+            after = batch[-1][0]
+        yield 0, Difference(strays=sorted(strays))
 
     def read_connections(self) -> None:
         self._inner.read_connections()
@@ -276,9 +365,10 @@ class QdrantShelf:
         model = self._inner.state().model
         if model is not None:
             with self._noting(model.mid):
-                self._points.make(self._place(model.mid), model.id, model.dim)
+                self._make(model)
                 if self._points.count(self._place(model.mid)) != model.vectors:
-                    self._compare(model, progress)
+                    self._miss(model.mid)
+                self._mend(model, progress)
 
     def tidy_vectors(self) -> None:
         """They are Qdrant's, and are put there as they are written."""
@@ -290,9 +380,27 @@ class QdrantShelf:
             name = self._place(model.mid)
             points = self._points.count(name) if self._points.exists(name) else 0
             checked["points"] = points
-            if points != model.vectors:
-                problems.append(f"meaning: Qdrant has {points:,} points, the truth {model.vectors:,}; run rebuild")
+            if points:
+                problems += self._problems(model)
+            elif model.vectors:
+                problems.append(f"meaning: Qdrant has no points, the truth {model.vectors:,} vectors; run rebuild")
         return problems, checked
+
+    def _problems(self, model: Model) -> list[str]:
+        """Compare every point with the truth, vectors included."""
+        if not self._points.is_for(self._place(model.mid), model.id, model.dim):
+            return [f"meaning: the Qdrant collection {self._place(model.mid)!r} is another model's; run rebuild"]
+        for _ in range(TRIES):  # somebody may be writing: then what differs now may be there the next time
+            before, found = self._now(), Difference()
+            for _, difference in self._differences(model, vectors=True):
+                found += difference
+            if before == self._now():
+                break
+        return [
+            f"meaning: {len(numbers):,} points {kind} in Qdrant (the first is {numbers[0]}); run rebuild"
+            for kind, numbers in found.named()
+            if numbers
+        ]
 
     def discard_projections(self) -> None:
         self._inner.discard_projections()
@@ -303,9 +411,7 @@ class QdrantShelf:
             self._points.drop(name)
         with self._lock:
             self._sound.clear()
-
-
-_BLANK = "@blank"
+            self._marks.clear()
 
 
 class _Spelling:
@@ -326,8 +432,8 @@ class _Spelling:
         return self._inner.passage_texts(pids)
 
 
-def _bare(scope: Narrowed | None) -> Any:
-    return None if scope is None else scope.inner
+def _bare(scope: Any) -> Any:
+    return scope.inner if isinstance(scope, Narrowed) else scope
 
 
 def _best(rows: Sequence[Found], depth: int) -> list[Found]:

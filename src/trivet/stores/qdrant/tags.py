@@ -17,6 +17,7 @@ from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, Value, f
 from trivet.types import Document
 
 FIELD = "tags"
+BLANK = "@blank"  # of a point that no question may find: it has no meaning, or is no passage
 LONGEST = 200  # characters of a value; a longer one is told by its hash
 
 
@@ -87,7 +88,7 @@ def only(did: int) -> models.Filter:
     return models.Filter(must=[models.FieldCondition(key="did", match=models.MatchValue(value=did))])
 
 
-def without_blank(mark: str, where: models.Filter | None) -> models.Filter:
+def without_blank(where: models.Filter | None) -> models.Filter:
     """What the filter allows, and no point that is marked as having no meaning."""
-    blank = models.FieldCondition(key=FIELD, match=models.MatchValue(value=mark))
+    blank = models.FieldCondition(key=FIELD, match=models.MatchValue(value=BLANK))
     return models.Filter(must=[where] if where is not None else None, must_not=[blank])

@@ -108,6 +108,14 @@ class Sources(Reading):
         rows = self._newest(_TOKEN, (self.cid, int(checkpoint["version"])))
         return bool(rows) and rows[0][0].hex() == checkpoint["token"]
 
+    def knows_version(self, version: int, token: bytes) -> bool:
+        rows = self._all(_TOKEN, (self.cid, version))
+        return bool(rows) and bool(rows[0][0] == token)
+
+    def hashes(self, pids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
+        sql = "SELECT pid, did, hash FROM passages WHERE pid IN (SELECT value FROM json_each(?)) AND +cid = ?"
+        return {pid: (did, digest) for pid, did, digest in self._all(sql, (json.dumps(list(pids)), self.cid))}
+
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         rows = self._newest(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
