@@ -363,6 +363,8 @@ def long_bodies(rng: random.Random, targets: Targets) -> Attack:
     paths = ["/documents", "/search", "/documents/a/import", "/nothing/import", "/remember"]
     paths += ["/import"] if server == "keyed" else []  # an import has no limit on the whole
     path = rng.choice([home + one for one in paths] + ["/v1/collections/import", "/import", "/nothing", "/healthz"])
+    if rng.random() < 0.3:  # an id may hold slashes: this is a document, and no import
+        path = f"{home}/documents/a/import"
     method = rng.choice(("POST", "PUT"))
     host = local(targets, server)
     way = rng.choice(("announced", "chunked", "endless", "endless", "extension", "trailers", "headers"))
