@@ -16,7 +16,7 @@ PUBLIC, PRIVATE = "public", "private"  # collections of the keyed store; the rea
 SHOWN, SECRET = b"MARKERseen3141", b"MARKERhidden2718"  # words of the documents of each
 MARKERS = (SHOWN, SECRET)
 PIECE = b"x" * 250_000
-ENDLESS = 320  # pieces: 80 MB, which a server with a limit of 1 MB does not take
+ENDLESS = 1_000  # pieces: 250 MB, which a server with a limit of 1 MB does not take
 OPEN_PATHS = ("/healthz", "/readyz", "/", "/openapi.json")  # these say nothing of the store; a key is not asked for
 Headers = list[tuple[str, str]]
 
