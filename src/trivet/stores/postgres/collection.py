@@ -118,7 +118,9 @@ class Collection:
         the server was set back: from within a snapshot nobody can tell.
         """
         state = self._state()
-        with self._timeline:
+        if not self._timeline.acquire(blocking=False):  # who has it may be waiting for the connection held here
+            return state.version, False
+        try:
             last, seen = self._last
             if last > state.version:
                 return state.version, False
@@ -127,6 +129,8 @@ class Collection:
                 told = "its server was set back meanwhile (a restored backup?); repeat the call"
                 raise StoreError(f"collection: {self.name!r}: {told}")
             self._last = (state.version, state.token)
+        finally:
+            self._timeline.release()
         return state.version, True
 
     def _forget(self) -> None:

@@ -87,9 +87,9 @@ class Connections:
             self._reading.clear()
 
     def catch_up(self) -> None:
+        index = self._opened()
         with self._database.snapshot():  # also for the checkpoint: it must be of the state that was read
             version, newest = self._note_snapshot()
-            index = self._opened()
             index.catch_up(version)
             if newest:
                 index.settle(at_least=1_000)
