@@ -33,6 +33,7 @@ MAX_DEPTH = 20
 _FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
 _LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
 _SHOWN = 60  # characters of a filter that is quoted in a message
+MAX_BINDING = 100  # conditions that a caller is bound to: with those of a question, fewer than SQLite joins
 MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
 
 
@@ -219,6 +220,10 @@ def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
 
 def check_binding(within: Filter) -> Filter:
     """Refuse a filter that no caller can be held to, because a document comes and goes in it without being written."""
+    if (count := sum(1 for _ in fields_of(within))) > MAX_BINDING:
+        raise InputError(
+            f"where: {count} conditions; a caller is bound to at most {MAX_BINDING} (an `in` counts as one)"
+        )
     for field, _ in fields_of(within):
         built_in, name = split_field(field)
         if built_in and name in CHANGING_FIELDS:

@@ -106,3 +106,14 @@ def test_a_field_that_changes_with_use_binds_nobody(where: Filter) -> None:
     with pytest.raises(InputError, match="changes when a document is read or written"):
         check_binding(where)
     check_binding(Eq("meta.importance", 1))
+
+
+def test_a_caller_is_bound_to_as_many_conditions_as_can_be_asked_with_others() -> None:
+    many = Or(tuple(Eq(f"field{number}", number) for number in range(100)))
+    with pytest.raises(InputError, match="at most 100"):
+        check_binding(And((many, Eq("tenant", "alice"))))
+    with trivet.open(":memory:", embedder="none") as engine:
+        engine.add("Mine.", id="mine", meta={f"field{number}": number for number in range(300)})
+        asked = Or(tuple(Eq(f"field{number}", number) for number in range(300)))
+        assert [document.id for document in engine.within(many).documents(asked)] == ["mine"]
+        assert [hit.id for hit in engine.within(many).search("mine", where=asked)] == ["mine"]

@@ -87,8 +87,8 @@ def is_ours(sql: str) -> bool:
 
 def test_a_life_was_heard(heard: list[Statement]) -> None:
     sent = " ".join(sql for sql, _ in heard)
-    for table in (*TABLES, *REFERENCE, *LATER_REFERENCE):
-        if table != "keys":
+    for table in (*TABLES, *REFERENCE):
+        if table != "keys":  # nor what belongs to keys and cursors: one row each, on every worker
             assert re.search(rf"(FROM|INTO|UPDATE|COPY|JOIN) {table}\b", sent), f"nothing was asked of {table}"
 
 
