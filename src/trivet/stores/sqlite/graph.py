@@ -66,7 +66,7 @@ class GraphIndex:
         self._identity = f"{_FORMAT}/{CONCEPTS_VERSION}/{identity}"
         self._lock = threading.RLock()
         self._seen = -1
-        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
+        self.deleted: list[str] = []  # what lay on disk and was not used, for ``verify``; until it is made anew
         self._clear()
         self._open()
 
@@ -99,6 +99,7 @@ class GraphIndex:
             if version != self._seen:
                 self._read_news(progress, give_way)
                 self._seen = version
+                self.deleted = []
 
     def is_current(self, version: int) -> bool:
         return version == self._seen
@@ -228,7 +229,7 @@ class GraphIndex:
 
     def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
+        final = self._folder / _named(pid, removed)
         with acquire(self._folder / "lock", 0):
             if any(other.name >= final.name for other in snapshots.newest_first(self._folder)):
                 return  # another process was here first
@@ -255,8 +256,7 @@ class GraphIndex:
             except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
-                if isinstance(error, snapshots.ForeignError):
-                    self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
+                self.deleted = snapshots.told(self._folder.name, error)
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._removed = block, state["removed"]
@@ -271,15 +271,21 @@ class GraphIndex:
 def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
     state = json.loads((folder / "state.json").read_text())
     if state["identity"] != identity:
-        raise ValueError(f"{folder.name} is of another kind")
+        raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+    if folder.name != _named(state["pid"], state["removed"]):
+        raise ValueError("state.json is damaged")
     for name, checksum in state["sums"].items():
         if snapshots.checksum(folder / name) != checksum:
-            raise ValueError(f"{folder.name}/{name} is damaged")
+            raise ValueError(f"{name} is damaged")
     arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
     # names are looked up a few at a time: mapped, they take no memory (and as plain arrays, whose slices are quicker)
     text, ends = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("names", "ends"))
     names = Names(text.view(np.ndarray), ends.view(np.ndarray))
     return Block.restored(arrays, names), state
+
+
+def _named(pid: int, removed: int) -> str:
+    return f"snapshot-{pid:016d}-{removed:016d}"
 
 
 def _dropped(block: Block, pids: Ints) -> Block:
