@@ -1,7 +1,7 @@
 """Damages one file of the projections after another and looks whether everything is still found.
 
-``heal.py FOLDER DAMAGE [FILE [ATTEMPTS [SEED]]]``: a process of its own, because a damaged memory-mapped file can end it; the
-last line printed names the case it was at.
+``heal.py FOLDER DAMAGE [FILE [ATTEMPTS [SEED]]]``: a process of its own, because a damaged memory-mapped file can end
+it; the last line printed names the case it was at.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 import trivet
 from trivet.stores.sqlite import graph, meaning, words
 
 COUNT = 16
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
+TREES = ("Alder", "Birch", "Cedar", "Hazel", "Larch", "Maple", "Rowan", "Willow")
 PLACES = ("river", "meadow", "quarry", "harbour", "orchard", "marsh")
 
 
 def text_of(number: int) -> str:
     animal, place = ANIMALS[number % len(ANIMALS)], PLACES[number % len(PLACES)]
-    seen = f"seen near {place} by {animal}s friend {number * 7919} of {place.title()} Hill"
+    seen = f"seen near {place} by {animal}s friend {number * 7919} of {TREES[number // 2]} House"
     return f"{animal} of the {place}, number q{number}x; {seen}"
 
 
-def ask(engine: trivet.Engine, query: str, leg: str) -> list[trivet.Hit]:
-    weights = {name: float(name == leg) for name in ("lexical", "trigram", "dense", "graph")}
-    if leg == "graph":
-        weights["lexical"] = 0.5  # it begins at what another leg found
-    return list(engine.search(query, k=3, profile="default", rerankers=[], weights=weights))
+def ask(engine: trivet.Engine, query: str, leg: str, k: int = 3) -> list[trivet.Hit]:
+    weights = {name: float(name == leg) for name in ("lexical", "trigram", "dense")}
+    return list(engine.search(query, k=k, profile="default", rerankers=[], weights=weights))
 
 
 def answers(engine: trivet.Engine) -> dict[str, list[str]]:
     """What each leg alone answers to a question about every document, its words, its spelling, a phrase of it, its
-    neighbours in meaning and what is connected with it. Before any ``verify``."""
+    neighbours in meaning; and what the graph knows of it. Before any ``verify``."""
     found: dict[str, list[str]] = {}
     for number in range(COUNT):
         animal, place = ANIMALS[number % len(ANIMALS)], PLACES[number % len(PLACES)]
@@ -46,12 +47,23 @@ def answers(engine: trivet.Engine) -> dict[str, list[str]]:
             "phrase": ("lexical", f'"{animal} of the {place}" number'),
             "trigram": ("trigram", f"number q{number}x"),
             "dense": ("dense", text_of(number)),
-            "graph": ("graph", f"q{number}x"),  # and from there along what the document names
         }
         for name, (leg, query) in asked.items():
-            hits = ask(engine, query, leg)
+            hits = ask(engine, query, leg, k=COUNT)
             shown = [f"{hit.id} {hit.contributions[0].raw:.4f}" if leg == "dense" else hit.id for hit in hits]
-            found[f"{name} {number}"] = shown
+            # documents that score the same stand in the order of their segments, which healing may change
+            found[f"{name} {number}"] = [*shown[:1], *sorted(shown[1:])]
+    graph = engine._shelf.graph(engine._shelf.state().version)
+    for number in range(COUNT):
+        _, concepts, marks = graph.named_by(np.array([number + 1]))
+        shared = graph.frequency(concepts) > 1  # what one document alone has needs no name
+        names = [
+            graph.written(concept) if some else "" for concept, some in zip(concepts.tolist(), shared, strict=True)
+        ]
+        named = zip(concepts.tolist(), names, marks.tolist(), strict=True)
+        found[f"graph {number}"] = sorted(f"{concept:x} {name} {mark}" for concept, name, mark in named)
+        naming = graph.naming(np.sort(concepts))
+        found[f"graph {number}"] += [f"{did} {pid}" for did, pid in zip(naming.did, naming.pid, strict=True)]
     return found
 
 
@@ -162,4 +174,9 @@ def check_healed(path: Path, right: dict[str, list[str]]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:4], attempts=int(sys.argv[4] or 0) if len(sys.argv) > 4 else 0, seed="".join(sys.argv[5:]))
+    main(
+        Path(sys.argv[1]),
+        *sys.argv[2:4],
+        attempts=int(sys.argv[4] or 0) if len(sys.argv) > 4 else 0,
+        seed="".join(sys.argv[5:]),
+    )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
     from trivet.graph.block import Graph
     from trivet.graph.walk import Tie
-    from trivet.stores.contract import Progress
+    from trivet.stores.contract import Progress, Steps
     from trivet.types import Vector
 
 
@@ -290,7 +290,7 @@ class Shelf(Reading, Embedding):
         if self._database.server.bm25 and not self.read_only and not self.parts.spread:
             self.store.add_words(self, progress)
 
-    def verify(self) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
         """Do the counts every search relies on agree with the rows?"""
         state = self.state()
         if self.parts.spread and not self.read_only:

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from filelock import Timeout
@@ -42,6 +42,9 @@ from trivet.stores.sqlite.vectors import (
 )
 from trivet.stores.sqlite.waiting import acquire
 
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.comparison import Differences, HeldVectors
+
 Progress = Callable[[int, int], None]
 
 SNAPSHOT_FROM = 8_192  # vectors; below this reading the truth takes milliseconds and an exact scan under one
@@ -60,6 +63,8 @@ class Source(Protocol):
 
     def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         """(last vid, pids, dids, float32 bytes) of the vectors after ``vid``; so many at most."""
+
+    def vectors_between(self, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
 
@@ -272,10 +277,27 @@ class VectorIndex:
         """Files whose bytes are not those that were written."""
         return snapshots.problems(self._folder)
 
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def compare(self, report: Progress | None = None) -> Differences:
+        """Compare what it holds with the vectors of the truth."""
+        from trivet.stores.sqlite.comparison import compare_vectors
+
+        return compare_vectors(self.held(), self._source, report)
+
+    def held(self) -> HeldVectors:
+        """What it holds now, for a comparison."""
+        from trivet.stores.sqlite.comparison import HeldVectors
+
+        with self._lock:
+            return HeldVectors(self._folder.name, (self._base, self._tail), self._vid, self._removed, self._dim)
+
 
 def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
-    """A snapshot whose files are those that were written. Vectors that are held are compared with their sums here, those
-    that stay in their file when they are read."""
+    """A snapshot whose files are those that were written. Held vectors are compared with their sums here; those that stay
+    in their file, when they are read."""
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")

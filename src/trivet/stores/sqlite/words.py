@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import tantivy
 from filelock import Timeout
@@ -30,6 +30,9 @@ from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward
 from trivet.stores.sqlite.sound_files import SoundFiles, is_sound
 from trivet.stores.sqlite.tail import Tail
 from trivet.stores.sqlite.waiting import acquire
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.comparison import Differences, HeldTerms
 
 TAIL_LIMIT = 512  # passages and removals kept in memory before the index takes them
 MANY = (
@@ -335,11 +338,17 @@ class Words:
 
     def _line(self, title: str, text: str, pid: int, draft: Draft) -> str:
         """What the index takes; where each term of title and text stands goes into the draft."""
+        heading, words, line = self.analysed(title, text)
+        if self._halves is not None:
+            draft.add(pid, heading, words)
+        return line
+
+    def analysed(self, title: str, text: str) -> tuple[list[str], list[str], str]:
+        """The items of the title, those of the text, and the line that the index takes."""
         if self._halves is None:
-            return self._analyse(f"{title}\n{text}" if title else text)
+            return [], [], self._analyse(f"{title}\n{text}" if title else text)
         (heading, after), (words, tail) = self._halves(title), self._halves(text)
-        draft.add(pid, heading + after, words + tail)
-        return " ".join(heading + words + after + tail)
+        return heading + after, words + tail, " ".join(heading + words + after + tail)
 
     # --- what it has --------------------------------------------------------------------------------------------------
 
@@ -347,6 +356,40 @@ class Words:
     def size(self) -> int:
         with self._lock:
             return self._documents(self._searcher) + len(self._tail) - len(self._tail.removed)
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def compare(self, report: Progress | None = None) -> Differences:
+        """Compare what it holds with the passages of the truth."""
+        from trivet.stores.sqlite.comparison import Differences, compare_terms
+
+        try:
+            return compare_terms(self.held(), self._source, self.analysed, report)
+        except BaseException as error:
+            if not _is_damage(error) or isinstance(error, TrivetError):
+                raise
+            return Differences(self.name, {"it cannot be read": {}})
+
+    def held(self) -> HeldTerms:
+        """What it holds now, for a comparison."""
+        from trivet.stores.sqlite.comparison import HeldTerms, sum_of
+
+        with self._lock:
+            tail = self._tail
+            held = {pid: (did, len(tail.terms[pid]), sum_of(set(tail.terms[pid]))) for pid, did in tail.dids.items()}
+            return HeldTerms(
+                self._folder.name,
+                self._schema,
+                self._searcher,
+                self._forward,
+                self._disk_pid,
+                self._tail_pid,
+                self._tail_removed,
+                held,
+                frozenset(tail.removed),
+            )
 
     def problems(self) -> list[str]:
         """Files whose bytes are not those that were written: tantivy ends every file with its checksum."""
