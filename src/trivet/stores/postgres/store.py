@@ -150,9 +150,14 @@ class PostgresStore:
         with self.database.write() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SELECT 1 FROM heads WHERE cid = %s FOR UPDATE", (shelf.cid,))
+            length = 0
             for part in shelf.parts.every:
+                comparison.mend(connection, part, shelf.analyzer)
                 records.recount_terms(connection, part.cid)
                 Postings(self.database, part).forget(connection)
+                sql = "SELECT coalesce(sum(length), 0) FROM passages WHERE cid = %s"
+                length += int((connection.execute(sql, (part.cid,)).fetchone() or (0,))[0])
+            connection.execute("UPDATE heads SET terms = %s WHERE cid = %s", (length, shelf.cid))
 
     def analyse(self) -> None:
         """Let the indexes take in, and the planner know, what a bulk load brought, rather than when the server finds

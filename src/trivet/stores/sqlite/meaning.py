@@ -296,8 +296,10 @@ class VectorIndex:
 
 
 def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
-    """A snapshot whose files are those that were written. Held vectors are compared with their sums here; those that stay
-    in their file, when they are read."""
+    """A snapshot whose files are those that were written.
+
+    Vectors that are held are compared with their sums here; those that stay in their file, when they are read.
+    """
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")

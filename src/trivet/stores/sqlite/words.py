@@ -305,13 +305,14 @@ class Words:
 
     def _commit(self) -> tuple[Any, Any, tuple[str, ...]]:
         """The newest commit, with the names of its files; ``DamagedError`` if one of them is not what was written."""
-        index = tantivy.Index.open(str(self._folder))
         while True:
             meta = (self._folder / "meta.json").read_bytes()
-            index.reload()
             live = _files_of(meta)
-            searcher = index.searcher()
-            wrong = self._files.damaged(live) or self._files.missing(live)
+            wrong = self._files.damaged(live) or self._files.missing(live)  # before tantivy maps them into memory
+            if not wrong:
+                index = tantivy.Index.open(str(self._folder))
+                index.reload()
+                searcher = index.searcher()
             if (self._folder / "meta.json").read_bytes() == meta:  # else another process merged segments meanwhile
                 break
         if wrong:
