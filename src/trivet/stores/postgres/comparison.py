@@ -50,7 +50,9 @@ def problems(ask: All, part: Part, root: int, analyzer: Analyzer, progress: Prog
         found.append(f"words: passages are not those of their text ({_documents(ask, part, dids)}); run rebuild")
     lexicon = ask(_LEXICON, (part.cid, part.cid, NAMED))
     if lexicon:
-        found.append(f"lexicon: the counts of {_listed([row[0] for row in lexicon], lexicon[0][1])} are wrong; run rebuild")
+        found.append(
+            f"lexicon: the counts of {_listed([row[0] for row in lexicon], lexicon[0][1])} are wrong; run rebuild"
+        )
     for first, last in ask("SELECT first, last FROM segments WHERE cid = %s ORDER BY first", (part.cid,)):
         wrong, strays = _segment(ask, part, root, int(first), int(last))
         if wrong:
@@ -81,7 +83,7 @@ def mend(connection: Connection, part: Part, analyzer: Analyzer) -> None:
 def different(
     ask: All, part: Part, analyzer: Analyzer, progress: Progress | None = None
 ) -> Iterator[tuple[int, int, str, str, int]]:
-    """(pid, did, body, words, length) as they should be, of passages that are not what our analyser makes of the text."""
+    """(pid, did, body, words, length), as they should be, of passages that are not what their text gives."""
     at, done = 0, 0
     sql = "SELECT pid, did, start, stop FROM passages WHERE cid = %s AND pid > %s ORDER BY pid LIMIT %s"
     while rows := ask(sql, (part.cid, at, BATCH)):
@@ -116,7 +118,8 @@ def _segment(ask: All, part: Part, root: int, first: int, last: int) -> tuple[li
     live = np.zeros(len(right), dtype=np.bool_)
     at = first - 1
     sql = (
-        "SELECT p.pid, p.length, tsvector_to_array(p.words), ARRAY(SELECT cardinality(u.positions) FROM unnest(p.words) u) "
+        "SELECT p.pid, p.length, tsvector_to_array(p.words), "
+        "ARRAY(SELECT cardinality(u.positions) FROM unnest(p.words) u) "
         "FROM passages p WHERE p.cid = %s AND p.pid > %s AND p.pid <= %s ORDER BY p.pid LIMIT %s"
     )
     while rows := ask(sql, (part.cid, at, last, BATCH)):
@@ -163,7 +166,9 @@ def _mixed(hashes: Any, lengths: Any, counts: Any) -> Any:
 
 
 def _owners(ask: All, part: Part, pids: Sequence[int]) -> str:
-    rows = ask("SELECT DISTINCT did FROM passages WHERE cid = %s AND pid = ANY(%s) ORDER BY did", (part.cid, list(pids)))
+    rows = ask(
+        "SELECT DISTINCT did FROM passages WHERE cid = %s AND pid = ANY(%s) ORDER BY did", (part.cid, list(pids))
+    )
     return _documents(ask, part, [did for (did,) in rows])
 
 

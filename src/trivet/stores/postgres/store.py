@@ -13,7 +13,7 @@ import psycopg
 
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.pools import Background
-from trivet.stores.postgres import records, terms
+from trivet.stores.postgres import comparison, records, terms
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.collection import advance
 from trivet.stores.postgres.database import Connection, Database
@@ -158,6 +158,11 @@ class PostgresStore:
                 sql = "SELECT coalesce(sum(length), 0) FROM passages WHERE cid = %s"
                 length += int((connection.execute(sql, (part.cid,)).fetchone() or (0,))[0])
             connection.execute("UPDATE heads SET terms = %s WHERE cid = %s", (length, shelf.cid))
+            for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = %s", (shelf.cid,)).fetchall():
+                sql = "SELECT count(*) FROM vectors WHERE cid = %s AND mid = %s"
+                own = [connection.execute(sql, (part.cid, mid)).fetchone() or (0,) for part in shelf.parts.every]
+                sql = "UPDATE models SET vectors = %s WHERE cid = %s AND mid = %s"
+                connection.execute(sql, (sum(count for (count,) in own), shelf.cid, mid))
 
     def analyse(self) -> None:
         """Let the indexes take in, and the planner know, what a bulk load brought, rather than when the server finds
