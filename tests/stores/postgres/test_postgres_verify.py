@@ -96,7 +96,7 @@ def test_the_graph_that_is_kept_here_is_compared(packed: Engine) -> None:
     index = packed._shelf._connections._opened()  # type: ignore[attr-defined]
     compare: Callable[[], Any] = index.compare
     assert compare().kinds == {}
-    index._base = index._base.without({int(index._base.dids[0])})
+    index._tail = index._tail.without({int(index._tail.dids[0])})
     problems = packed.verify().problems
     assert any("graph: documents name other concepts than their text (document" in told for told in problems), problems
     packed.rebuild()
