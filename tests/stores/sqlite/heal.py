@@ -26,7 +26,7 @@ PLACES = ("river", "meadow", "quarry", "harbour", "orchard", "marsh")
 
 def text_of(number: int) -> str:
     animal, place = ANIMALS[number % len(ANIMALS)], PLACES[number % len(PLACES)]
-    seen = f"seen near {place} by {animal}s friend {number * 7919} of {TREES[number // 2]} House"
+    seen = f"seen near {place} by {animal}s friend {number * 7919} of {TREES[number // 2]} Lodge"
     return f"{animal} of the {place}, number q{number}x; {seen}"
 
 
