@@ -26,7 +26,7 @@ from trivet.scorers import load_scorer
 from trivet.scorers.panel import Panel
 from trivet.search import Search
 from trivet.stores import is_server, is_there, names_in, open_store, restore_store
-from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Store, read_again
+from trivet.stores.contract import Copying, Locking, Prepared, Shelf, Steps, Store, read_again
 from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
@@ -480,12 +480,12 @@ class Engine:
         self._check_whole("reembed")
         return self._models.reembed(embedder, progress)
 
-    def verify(self) -> Report:
-        """Is the truth sound, and do the projections agree with it?"""
+    def verify(self, progress: Steps | None = None) -> Report:
+        """Check that the truth is sound and that the content of every index agrees with it."""
         self._check_whole("verify")
         truth = self._store.problems()
         try:
-            problems, checked = self._shelf.verify()
+            problems, checked = self._shelf.verify(progress)
         except StoreError as error:  # a projection reads the truth, and what is damaged there is told by now
             if not truth:
                 raise

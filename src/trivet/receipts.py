@@ -57,6 +57,11 @@ class Receipts:
             with contextlib.suppress(OSError):
                 self._write("holds.json", {"identity": self._identity, "version": version})
 
+    def keep_only(self, version: Version) -> None:
+        """Delete all that hold for another version: nobody can use them any more."""
+        if self._version() != version:
+            self.forget()
+
     def forget(self) -> None:
         """Delete all of them."""
         if self._folder.exists():

@@ -26,6 +26,7 @@ Found = tuple[float, int, int]  # score, passage, document
 Span = tuple[int, int, int, int]  # document, ordinal, start, stop
 Text = tuple[int, int, str, str]  # passage, document, title, text
 Progress = Callable[[int, int], None]
+Steps = Callable[[str, int, int], None]  # what is being done, how much of it is done, of how much
 Answer = TypeVar("Answer")
 
 LOST_TRIES = 3  # readings of one state, where the server hangs up in the middle of each
@@ -355,7 +356,7 @@ class Shelf(Protocol):
         """Bring the graph up to date in the background, where there is one."""
 
     def tidy_words(self, progress: Progress | None = None) -> None: ...
-    def verify(self) -> tuple[list[str], dict[str, int]]: ...
+    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]: ...
     def discard_projections(self) -> None: ...
 
 

@@ -154,6 +154,9 @@ def test_the_store_is_replaced_by_a_new_one_beside_an_old_index(store: Path) -> 
             assert [hit.id for hit in heal.ask(engine, f"z{number}z", "lexical")] == [f"n{number}"]
             assert heal.ask(engine, f"entirely new z{number}z", "dense")[0].id == f"n{number}"
         assert heal.ask(engine, "otter", "lexical") == []
+        told = engine.verify().problems  # an index that nobody has asked since, and that was not used
+        assert told and all("another timeline" in problem for problem in told)
+        engine.rebuild()
         assert engine.verify().ok
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from trivet.analysis import Analyzer
     from trivet.graph.block import Graph
     from trivet.graph.walk import Tie
+    from trivet.stores.contract import Progress
+    from trivet.stores.sqlite.comparison import Differences
     from trivet.stores.sqlite.graph import GraphIndex
 
 MANY_BEHIND = 5_000  # passages it has not read: some seconds
@@ -93,6 +95,17 @@ class Connections:
             index.catch_up(version)
             if newest:
                 index.settle(at_least=1_000)
+
+    def compare(self, report: Progress | None = None) -> Differences | None:
+        """Compare the graph that this machine keeps with the passages; None where it keeps none."""
+        index = self._opened()
+        if index.deleted:
+            from trivet.stores.sqlite.comparison import Differences
+
+            return Differences("graph", {index.deleted[0].partition(": ")[2]: {}})
+        found = index.compare(report)
+        found.index = "graph"
+        return found if index.held().pid else None
 
     def discard(self) -> None:
         self._opened().discard()

@@ -28,7 +28,7 @@ PACK_FROM = 4_096  # passages behind the last segment: as many are ranked from t
 LARGEST = 1 << 18  # passages of one segment: what is summed up at a time, and sorted by the server when it is made
 MOST_READ = 2_000_000  # entries read for one question, 20 MB; the words with the most are left out beyond
 
-_ENTRY = [("at", ">i4"), ("length", ">i4"), ("count", ">i2")]
+ENTRY = [("at", ">i4"), ("length", ">i4"), ("count", ">i2")]
 
 _PACK = """
 INSERT INTO postings (cid, term, first, entries)
@@ -144,7 +144,7 @@ class Lists:
         import numpy as np
 
         begin = first // self.part.step
-        lists = [(term, np.frombuffer(entries, dtype=_ENTRY)) for term, entries in self.segments[first]]
+        lists = [(term, np.frombuffer(entries, dtype=ENTRY)) for term, entries in self.segments[first]]
         if not asked.required <= {term for term, _ in lists}:
             return []
         span = 1 + max(int(entries["at"][-1]) for _, entries in lists)

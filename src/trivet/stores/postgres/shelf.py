@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from trivet.errors import InputError, NotFoundError, TrivetError
 from trivet.filters import Filter
 from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
-from trivet.stores.postgres import judgements, links, postings, records, removals
+from trivet.stores.postgres import comparison, judgements, links, postings, records, removals
 from trivet.stores.postgres.collection import now, of_one_state
 from trivet.stores.postgres.counts import counts
 from trivet.stores.postgres.embedding import Embedding
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from trivet.analysis import ParsedQuery
     from trivet.graph.block import Graph
     from trivet.graph.walk import Tie
-    from trivet.stores.contract import Progress
+    from trivet.stores.contract import Progress, Steps
     from trivet.types import Vector
 
 
@@ -290,8 +291,8 @@ class Shelf(Reading, Embedding):
         if self._database.server.bm25 and not self.read_only and not self.parts.spread:
             self.store.add_words(self, progress)
 
-    def verify(self) -> tuple[list[str], dict[str, int]]:
-        """Do the counts every search relies on agree with the rows?"""
+    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+        """Check that the counts agree with the rows, and the content of every index with the documents."""
         state = self.state()
         if self.parts.spread and not self.read_only:
             with self._held() as (connection, _, _):  # no statement sees all parts at one moment: writers wait
@@ -311,7 +312,35 @@ class Shelf(Reading, Embedding):
             meaning = Meaning(self._database, self.parts, state.model)
             if meaning.wants_index() and not meaning.has_index():
                 found.append(f"meaning: there is no index {meaning.index(self.parts.every[0])!r}; run rebuild")
+        report = partial(progress, "comparing words") if progress is not None else None
+        found += self._compare(report)
+        graph = self._connections.compare(partial(progress, "comparing graph") if progress is not None else None)
+        if graph is not None:
+            checked["graph"] = graph.compared
+            found += graph.problems(self._ids_of, self.name)
         return found, checked
+
+    def _compare(self, report: Progress | None) -> list[str]:
+        with contextlib.ExitStack() as stack:
+            if self._database.server.citus and not self.read_only:  # no snapshot holds for all workers: writers wait
+                connection, _, _ = stack.enter_context(self._held())
+                ask = links.asking(connection)
+                connection.execute("SET LOCAL statement_timeout = 0")
+            else:
+                stack.enter_context(self.snapshot())
+                self._database.ask(lambda connection: connection.execute("SET LOCAL statement_timeout = 0"))
+                ask = self._all
+            told = [comparison.problems(ask, part, self.cid, self.analyzer, report) for part in self.parts.every]
+            found = [problem for own in told for problem in own]
+            ((said,),) = ask("SELECT terms FROM heads WHERE cid = %s", (self.cid,))
+            sql = "SELECT coalesce(sum(length), 0) FROM passages WHERE cid = %s"
+            there = sum(int(ask(sql, (part.cid,))[0][0]) for part in self.parts.every)
+        if said != there:
+            found.append(f"terms: the count says {said:,}, there are {there:,}; run rebuild")
+        return found
+
+    def _ids_of(self, dids: Sequence[int]) -> dict[int, str]:
+        return {did: document.id for did, document in self.fetch(dids).items()}
 
     def discard_projections(self) -> None:
         """Drop what ``tidy`` makes again; the rest of the server's indexes are its own to mend (REINDEX)."""

@@ -13,7 +13,7 @@ import psycopg
 
 from trivet.errors import InputError, NotFoundError, StoreError
 from trivet.pools import Background
-from trivet.stores.postgres import records, terms
+from trivet.stores.postgres import comparison, records, terms
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.collection import advance, begin
 from trivet.stores.postgres.database import Connection, Database
@@ -154,9 +154,19 @@ class PostgresStore:
         with self.database.write() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SELECT 1 FROM heads WHERE cid = %s FOR UPDATE", (shelf.cid,))
+            length = 0
             for part in shelf.parts.every:
+                comparison.mend(connection, part, shelf.analyzer)
                 records.recount_terms(connection, part.cid)
                 Postings(self.database, part).forget(connection)
+                sql = "SELECT coalesce(sum(length), 0) FROM passages WHERE cid = %s"
+                length += int((connection.execute(sql, (part.cid,)).fetchone() or (0,))[0])
+            connection.execute("UPDATE heads SET terms = %s WHERE cid = %s", (length, shelf.cid))
+            for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = %s", (shelf.cid,)).fetchall():
+                sql = "SELECT count(*) FROM vectors WHERE cid = %s AND mid = %s"
+                own = [connection.execute(sql, (part.cid, mid)).fetchone() or (0,) for part in shelf.parts.every]
+                sql = "UPDATE models SET vectors = %s WHERE cid = %s AND mid = %s"
+                connection.execute(sql, (sum(count for (count,) in own), shelf.cid, mid))
 
     def analyse(self) -> None:
         """Let the indexes take in, and the planner know, what a bulk load brought, rather than when the server finds

@@ -27,7 +27,7 @@ from trivet.types import Document
 if TYPE_CHECKING:
     from qdrant_client import models
 
-    from trivet.stores.contract import Progress
+    from trivet.stores.contract import Progress, Steps
     from trivet.types import Vector
 
 BATCH = 500  # documents compared at a time when Qdrant is brought up to date
@@ -373,8 +373,8 @@ class QdrantShelf:
     def tidy_vectors(self) -> None:
         """They are Qdrant's, and are put there as they are written."""
 
-    def verify(self) -> tuple[list[str], dict[str, int]]:
-        problems, checked = self._inner.verify()
+    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+        problems, checked = self._inner.verify(progress)
         model = self._inner.state().model
         if model is not None:
             name = self._place(model.mid)

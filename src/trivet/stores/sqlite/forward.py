@@ -61,7 +61,7 @@ class Draft:
         self._sums.append(zlib.crc32(data))
 
     def save(self, folder: Path) -> None:
-        hashes = np.fromiter(map(_hash, self._vocabulary), dtype=np.uint64, count=len(self._vocabulary))
+        hashes = np.fromiter(map(hash_of, self._vocabulary), dtype=np.uint64, count=len(self._vocabulary))
         order = np.argsort(hashes, kind="stable")
         _write(
             folder,
@@ -128,6 +128,17 @@ class Taken:
     sizes: Ints
     numbers: npt.NDArray[np.int32]
     segment: _Segment
+
+    def hashed(self) -> list[tuple[int, bytes, bytes]]:
+        """(pid, hashes of the title's terms, hashes of the text's terms), eight bytes a term, in their order."""
+        terms = self.segment.hashes_of(self.numbers)
+        titles = self.segment.titles_of(self.pids)
+        stops = np.cumsum(self.sizes)
+        listed = zip(self.pids.tolist(), (stops - self.sizes).tolist(), titles, stops.tolist(), strict=True)
+        return [
+            (pid, terms[start : start + title].tobytes(), terms[start + title : stop].tobytes())
+            for pid, start, title, stop in listed
+        ]
 
     def numbers_of(self, terms: Sequence[str]) -> list[int]:
         """-1 for one that no passage of the segment has."""
@@ -198,6 +209,16 @@ class _Segment:
     def numbers_of(self, terms: Sequence[str]) -> list[int]:
         here = _rows_of(self.table["hashes"], _hashes(terms), every=True).tolist()
         return [int(self.table["numbers"][at]) if at >= 0 else -1 for at in here]
+
+    def hashes_of(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.uint64]:
+        found = np.empty(len(self.table["numbers"]), dtype=np.uint64)
+        found[self.table["numbers"]] = self.table["hashes"]
+        return found[numbers]
+
+    def titles_of(self, pids: Ints) -> list[int]:
+        """How many terms of each of these passages are of its title."""
+        titles: list[int] = self.table["titles"][_rows_of(self.table["pids"], pids)].tolist()
+        return titles
 
     def terms(self) -> npt.NDArray[np.int32]:
         return np.fromfile(self.path, dtype=np.int32)
@@ -285,8 +306,9 @@ class _Numbers(dict[str, bytes]):
 
 
 def _hashes(terms: Sequence[str]) -> npt.NDArray[np.uint64]:
-    return np.fromiter(map(_hash, terms), dtype=np.uint64, count=len(terms))
+    return np.fromiter(map(hash_of, terms), dtype=np.uint64, count=len(terms))
 
 
-def _hash(term: str) -> int:
+def hash_of(term: str) -> int:
+    """The 64 bits by which a segment knows a term."""
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -16,7 +16,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from filelock import Timeout
@@ -27,6 +27,9 @@ from trivet.errors import TrivetError
 from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
 from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.waiting import acquire
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.comparison import Differences, HeldGraph
 
 TAIL_LIMIT = 1_000  # documents, or passages of few long ones: a third of a second, which a new process would pay
 GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
@@ -66,7 +69,7 @@ class GraphIndex:
         self._identity = f"{_FORMAT}/{CONCEPTS_VERSION}/{identity}"
         self._lock = threading.RLock()
         self._seen = -1
-        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
+        self.deleted: list[str] = []  # what lay on disk and was not used, for ``verify``; until it is made anew
         self._clear()
         self._open()
 
@@ -99,6 +102,7 @@ class GraphIndex:
             if version != self._seen:
                 self._read_news(progress, give_way)
                 self._seen = version
+                self.deleted = []
 
     def is_current(self, version: int) -> bool:
         return version == self._seen
@@ -160,23 +164,7 @@ class GraphIndex:
             self._folded = []
 
     def _take(self, batch: Sequence[tuple[int, int, str, str]], triples: Mapping[int, Sequence[Triple]]) -> None:
-        for pid, did, title, text in batch:
-            known = self._entries.get(did)
-            if known is None or self._passages.get(pid - 1) != did:  # numbers side by side are of one document
-                known = self._entries[did] = Entry(did, pid, {})
-                self._name(known, subjects(title), TITLE)
-                for triple in triples.get(did, ()):
-                    self._name(known, {key_of(end): end for end in (triple.subject, triple.object)}, 0)
-                if title:
-                    self._name(known, concepts(title, self._stop_words), 0)
-            self._passages[pid] = did
-            self._name(known, concepts(text, self._stop_words), min(pid - known.pid, LAST))
-
-    def _name(self, entry: Entry, found: Concepts, mark: int) -> None:
-        for key, written in found.items():
-            value = digest(key)
-            entry.named.setdefault(value, mark)
-            self._names.setdefault(value, written)
+        take(batch, triples, self._stop_words, self._entries, self._passages, self._names)
 
     def _drop(self, pids: set[int]) -> None:
         """A document's passages go together, so its first one tells."""
@@ -228,7 +216,7 @@ class GraphIndex:
 
     def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        final = self._folder / f"snapshot-{pid:016d}-{removed:016d}"
+        final = self._folder / _named(pid, removed)
         with acquire(self._folder / "lock", 0):
             if any(other.name >= final.name for other in snapshots.newest_first(self._folder)):
                 return  # another process was here first
@@ -255,8 +243,7 @@ class GraphIndex:
             except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
-                if isinstance(error, snapshots.ForeignError):
-                    self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
+                self.deleted = snapshots.told(self._folder.name, error)
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._removed = block, state["removed"]
@@ -267,19 +254,73 @@ class GraphIndex:
         """Files whose bytes are not those that were written."""
         return snapshots.problems(self._folder)
 
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def compare(self, report: Progress | None = None) -> Differences:
+        """Compare what it holds with the passages of the truth."""
+        from trivet.stores.sqlite.comparison import compare_graph
+
+        return compare_graph(self.held(), self._source, report)
+
+    def held(self) -> HeldGraph:
+        """What it holds now, for a comparison."""
+        from trivet.stores.sqlite.comparison import HeldGraph
+
+        with self._lock:
+            names = dict(self._names)
+            blocks = (self._base, self._tail)
+            return HeldGraph(self._folder.name, blocks, names, self._pid, self._removed, self._stop_words)
+
+
+def take(
+    batch: Sequence[tuple[int, int, str, str]],
+    triples: Mapping[int, Sequence[Triple]],
+    stop_words: frozenset[str],
+    entries: dict[int, Entry],
+    passages: dict[int, int],
+    names: dict[int, str],
+) -> None:
+    """Add these passages (pid, did, title, text) to the entries of their documents."""
+    for pid, did, title, text in batch:
+        known = entries.get(did)
+        if known is None or passages.get(pid - 1) != did:  # numbers side by side are of one document
+            known = entries[did] = Entry(did, pid, {})
+            _name(known, names, subjects(title), TITLE)
+            for triple in triples.get(did, ()):
+                _name(known, names, {key_of(end): end for end in (triple.subject, triple.object)}, 0)
+            if title:
+                _name(known, names, concepts(title, stop_words), 0)
+        passages[pid] = did
+        _name(known, names, concepts(text, stop_words), min(pid - known.pid, LAST))
+
+
+def _name(entry: Entry, names: dict[int, str], found: Concepts, mark: int) -> None:
+    for key, written in found.items():
+        value = digest(key)
+        entry.named.setdefault(value, mark)
+        names.setdefault(value, written)
+
 
 def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
     state = json.loads((folder / "state.json").read_text())
     if state["identity"] != identity:
-        raise ValueError(f"{folder.name} is of another kind")
+        raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+    if folder.name != _named(state["pid"], state["removed"]):
+        raise ValueError("state.json is damaged")
     for name, checksum in state["sums"].items():
         if snapshots.checksum(folder / name) != checksum:
-            raise ValueError(f"{folder.name}/{name} is damaged")
+            raise ValueError(f"{name} is damaged")
     arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
     # names are looked up a few at a time: mapped, they take no memory (and as plain arrays, whose slices are quicker)
     text, ends = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("names", "ends"))
     names = Names(text.view(np.ndarray), ends.view(np.ndarray))
     return Block.restored(arrays, names), state
+
+
+def _named(pid: int, removed: int) -> str:
+    return f"snapshot-{pid:016d}-{removed:016d}"
 
 
 def _dropped(block: Block, pids: Ints) -> Block:

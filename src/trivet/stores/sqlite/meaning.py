@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from filelock import Timeout
@@ -27,8 +27,23 @@ from trivet.errors import TrivetError
 from trivet.stores.sqlite import codes, snapshots
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.tail import Found
-from trivet.stores.sqlite.vectors import Block, Filed, Floats, Held, Part, Room, Rows, joined
+from trivet.stores.sqlite.vectors import (
+    Block,
+    DamagedError,
+    Filed,
+    Floats,
+    Held,
+    Part,
+    Room,
+    Rows,
+    Sums,
+    joined,
+    row_sums,
+)
 from trivet.stores.sqlite.waiting import acquire
+
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.comparison import Differences, HeldVectors
 
 Progress = Callable[[int, int], None]
 
@@ -39,8 +54,8 @@ BULK = 65_536  # vectors; more that are new at once go to disk as they are read
 IN_MEMORY = 256_000_000  # bytes of vectors read at once; more stay in their file, and each query reads what it compares
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot of what would not fit in memory
-_FORMAT = 6
-_VECTORS = "vectors.f32"
+_FORMAT = 7
+_VECTORS, _SUMS = "vectors.f32", "sums.npy"
 
 
 class Source(Protocol):
@@ -48,6 +63,8 @@ class Source(Protocol):
 
     def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         """(last vid, pids, dids, float32 bytes) of the vectors after ``vid``; so many at most."""
+
+    def vectors_between(self, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
 
@@ -61,7 +78,7 @@ class VectorIndex:
         self._folder, self._source, self._dim, self._identity = folder, source, dim, identity
         self._lock = threading.RLock()
         self._seen = -1
-        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
+        self.deleted: list[str] = []  # what lay on disk and was not used, for ``verify``; until it is made anew
         self._clear()
         self._open()
 
@@ -78,8 +95,13 @@ class VectorIndex:
     def catch_up(self, version: int) -> None:
         with self._lock:
             if version != self._seen:
-                self._read_news()
+                try:
+                    self._read_news()
+                except DamagedError:  # met while the old snapshot was copied into a new one
+                    self.discard()
+                    self._read_news()
                 self._seen = version
+                self.deleted = []
 
     def _read_news(self) -> None:
         news: list[Part] = []
@@ -151,10 +173,13 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
             self._folder.mkdir(parents=True, exist_ok=True)
-            with acquire(self._folder / "lock", 0):
-                if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
-                    parts = (part for block in (base, tail) for part in block.parts())
-                    self._snapshot(parts, lambda: (vid, checkpoint), removed)
+            try:
+                with acquire(self._folder / "lock", 0):
+                    if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
+                        parts = (part for block in (base, tail) for part in block.parts())
+                        self._snapshot(parts, lambda: (vid, checkpoint), removed)
+            except DamagedError:  # of the old snapshot
+                self.discard()
             with self._lock:
                 self._open()
                 self._read_news()  # what came while the snapshot was written
@@ -163,9 +188,12 @@ class VectorIndex:
         """(cosine, pid, did), one per document, best first. ``query`` has unit length."""
         with self._lock:
             blocks = [block for block in (self._base, self._tail) if len(block)]
-        found = [hit for block in blocks for hit in block.best(query, depth, scope)]
-        if len(self._base) and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):
-            # no cosine (NaN fails the comparison too): the snapshot is damaged, the truth is read in its place
+        try:
+            found = [hit for block in blocks for hit in block.best(query, depth, scope)]
+            damaged = bool(len(self._base)) and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found)
+        except DamagedError:
+            damaged = True
+        if damaged:  # or no cosine (NaN fails the comparison too): the truth is read in the snapshot's place
             self.discard()
             with self._lock:
                 self._read_news()
@@ -199,20 +227,23 @@ class VectorIndex:
         draft.mkdir()
         try:
             pids, dids = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+            sums: list[Sums] = [np.zeros(0, dtype=np.uint64)]
             with (draft / _VECTORS).open("wb") as file:
                 for pid, did, vectors in parts:
                     pids.append(pid)
                     dids.append(did)
+                    sums.append(row_sums(vectors))
                     file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
             vid, checkpoint = last()
             np.save(draft / "pids.npy", numbers := np.concatenate(pids))
             np.save(draft / "dids.npy", np.concatenate(dids))
-            rows = _rows(draft / _VECTORS, len(numbers), self._dim)
+            np.save(draft / _SUMS, np.concatenate(sums))
+            rows = _rows(draft / _VECTORS, np.concatenate(sums), self._dim)
             coded = codes.made(rows.take, len(numbers), self._dim, isinstance(rows, Filed))
             if coded is not None:
                 codes.save(coded, draft)
-            sums = snapshots.checksums(draft)
-            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed, "sums": sums}
+            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed}
+            state["sums"] = snapshots.checksums(draft)
             state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
             final = self._folder / _named(vid, removed)
@@ -234,8 +265,7 @@ class VectorIndex:
             except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
-                if isinstance(error, snapshots.ForeignError):
-                    self.deleted = [f"{self._folder.name}: {snapshots.FOREIGN}"]
+                self.deleted = snapshots.told(self._folder.name, error)
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._tail, self._room = base, joined([], self._dim), Room(self._dim)
@@ -247,28 +277,52 @@ class VectorIndex:
         """Files whose bytes are not those that were written."""
         return snapshots.problems(self._folder)
 
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def compare(self, report: Progress | None = None) -> Differences:
+        """Compare what it holds with the vectors of the truth."""
+        from trivet.stores.sqlite.comparison import compare_vectors
+
+        return compare_vectors(self.held(), self._source, report)
+
+    def held(self) -> HeldVectors:
+        """What it holds now, for a comparison."""
+        from trivet.stores.sqlite.comparison import HeldVectors
+
+        with self._lock:
+            return HeldVectors(self._folder.name, (self._base, self._tail), self._vid, self._removed, self._dim)
+
 
 def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
-    """A snapshot whose files are those that were written. The vectors, too large to read through, are told by their
-    size here and by a score out of range when they are used; ``problems`` reads them."""
+    """A snapshot whose files are those that were written.
+
+    Vectors that are held are compared with their sums here; those that stay in their file, when they are read.
+    """
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
-        raise ValueError(f"{folder.name} is of another kind")
+        raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+    if folder.name != _named(state["vid"], state["removed"]):
+        raise ValueError("state.json is damaged")
     for name, checksum in state["sums"].items():
         if name != _VECTORS and snapshots.checksum(folder / name) != checksum:
-            raise ValueError(f"{folder.name}/{name} is damaged")
-    pids, dids = np.load(folder / "pids.npy"), np.load(folder / "dids.npy")
+            raise ValueError(f"{name} is damaged")
+    pids, dids, sums = (np.load(folder / name) for name in ("pids.npy", "dids.npy", _SUMS))
     found = codes.load(folder)
     coded = len(pids) if found is None else len(found)
-    if not len(pids) == len(dids) == coded or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
-        raise ValueError(f"{folder.name} is not whole")
-    return Block(pids, dids, _rows(folder / _VECTORS, len(pids), dim), found), state
+    if not len(pids) == len(dids) == len(sums) == coded or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
+        raise ValueError("it is not whole")
+    return Block(pids, dids, _rows(folder / _VECTORS, sums, dim), found), state
 
 
-def _rows(path: Path, count: int, dim: int) -> Rows:
-    if 4 * count * dim > IN_MEMORY:
-        return Filed(path, count, dim)
-    return Held(np.fromfile(path, dtype="<f4").reshape(count, dim).astype(np.float32, copy=False))
+def _rows(path: Path, sums: Sums, dim: int) -> Rows:
+    if 4 * len(sums) * dim > IN_MEMORY:
+        return Filed(path, sums, dim)
+    held = np.fromfile(path, dtype="<f4").reshape(len(sums), dim).astype(np.float32, copy=False)
+    if not np.array_equal(row_sums(held), sums):
+        raise DamagedError(f"{path.name} is damaged")
+    return Held(held)
 
 
 def _named(vid: int, removed: int) -> str:

@@ -11,12 +11,13 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trivet import deadline
-from trivet.errors import TrivetError
+from trivet.errors import ModelReplacedError, TrivetError
 from trivet.receipts import Receipts
-from trivet.stores.contract import Model
+from trivet.stores.contract import Model, State, Steps
 from trivet.stores.sqlite.scopes import Scopes
 from trivet.stores.sqlite.sources import Vectors
 from trivet.stores.sqlite.waiting import check_not_stopped
@@ -139,41 +140,67 @@ class Projections(Scopes):
         """Refuse to build indexes while a stopped process holds a lock of one; nothing is changed."""
         check_not_stopped([*self._folder.glob("*.lock"), *self._folder.glob("*/lock")])
 
-    def verify(self) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
         """What is wrong with the rows or the projections, and how many of each were looked at."""
         problems = self.problems()
+        if problems:  # an import that is repeated may mend them
+            self.receipts.forget()
+        found, compared = self._compare(progress)
+        state, indexed = self._catch_up(found)
+        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
+        if indexed != state.passages and not found:
+            found.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
+        if state.model is not None:
+            checked["vectors"] = state.model.vectors
+        self.receipts.keep_only((state.version, state.token.hex()))
+        return [*problems, *found], checked | compared
+
+    def _compare(self, progress: Steps | None) -> tuple[list[str], dict[str, int]]:
+        """What the projections hold, before anything is brought up to date, against the truth."""
+        self._look_at_projections()
+        found: list[str] = []
+        compared: dict[str, int] = {}
+        for index in self._opened():
+            if damaged := _damage(index):
+                found += damaged
+                continue
+            report = partial(progress, f"comparing {index.name}") if progress is not None else None
+            with contextlib.suppress(ModelReplacedError):  # its vectors are of no use to anybody any more
+                differences = index.compare(report)
+                compared[index.name] = differences.compared
+                found += differences.problems(self.ids_of, self.name)
+        return found, {name: compared[name] for name in ("trigrams", "graph") if name in compared}
+
+    def _opened(self) -> list[TermIndex | GraphIndex | VectorIndex]:
+        every = (self._words, self._trigrams, self._graph, *self._meanings.values())
+        return [index for index in every if index is not None]
+
+    def _catch_up(self, found: list[str]) -> tuple[State, int]:
+        """Bring words and vectors up to date, unless something is wrong with them: nothing is mended in silence."""
         words = self.words()
         for _ in range(10):  # until nobody wrote in between: two moments must not be compared
             state = self.state()
-            words.catch_up(state.version)
+            if not found:
+                words.catch_up(state.version)
             indexed = words.size
             if self.state().version == state.version:
                 break
         else:
             indexed = state.passages  # no quiet moment: there is nothing to compare
-        if problems:  # an import that is repeated may mend them
-            self.receipts.forget()
-        checked = {"documents": state.documents, "passages": state.passages, "words": indexed}
-        problems += self.projection_problems()
-        if indexed != state.passages:
-            problems.append(f"words: {indexed:,} passages indexed, {state.passages:,} stored; run rebuild")
-        if state.model is not None:
+        if state.model is not None and not found:
             self.meaning(state.model).catch_up(state.version)
-            checked["vectors"] = state.model.vectors
-        return problems, checked
+        return state, indexed
 
     def projection_problems(self) -> list[str]:
-        """Damaged files of the projections that are on disk."""
+        """Damaged files of the projections that are on disk, and what was not used when it was opened."""
         self._look_at_projections()
-        indexes = (self._words, self._trigrams, self._graph, *self._meanings.values())
-        return [told for index in indexes if index is not None for told in index.problems()]
+        return [told for index in self._opened() for told in _damage(index)]
 
     def discard_projections(self) -> None:
         """Forget and delete every projection; the next search builds them from the truth."""
         with self._lock:
-            for index in (self._words, self._trigrams, self._graph, *self._meanings.values()):
-                if index is not None:
-                    index.discard()
+            for index in self._opened():
+                index.discard()
             self._words = self._trigrams = self._graph = None
             self._meanings.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -216,6 +243,11 @@ class Projections(Scopes):
             if not self._asked:
                 return
             time.sleep(PAUSE)
+
+
+def _damage(index: TermIndex | GraphIndex | VectorIndex) -> list[str]:
+    unused = [told if "run rebuild" in told else f"{told}; run rebuild" for told in index.deleted]
+    return [*unused, *index.problems()]
 
 
 def dense(trigram: str) -> str:

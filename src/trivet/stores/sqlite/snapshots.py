@@ -18,6 +18,21 @@ class ForeignError(ValueError):
     """A projection was made of a truth that a restored backup, or another file, has replaced."""
 
 
+class OutdatedError(ValueError):
+    """A projection was made by another version of trivet, or for other settings; it is made anew, and nothing is
+    wrong."""
+
+
+def told(name: str, error: Exception) -> list[str]:
+    """What ``verify`` says of a snapshot that was deleted when it was opened; nothing where nothing was wrong."""
+    if isinstance(error, OutdatedError):
+        return []
+    if isinstance(error, ForeignError):
+        return [f"{name}: {FOREIGN}"]
+    what = str(error) if str(error).endswith(("is damaged", "is not whole")) else "it cannot be read"
+    return [f"{name}: {what}; it was deleted and is made anew"]
+
+
 def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("snapshot-*") if path.is_dir()), reverse=True)
 

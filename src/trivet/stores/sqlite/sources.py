@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.store import SqliteStore
 
 KEPT_CHECKPOINTS = 8  # of an index: another process may have an older one open
+LARGEST = (1 << 63) - 1  # row number that SQLite knows
 CHECKPOINT_SECONDS = 0.05  # a search may be what brings the index up to date, and must not wait for a writer
 _TOKEN = "SELECT token FROM timeline WHERE cid = ? AND version = ?"
 HEAD = "SELECT c.version, t.token FROM collections c JOIN timeline t USING (cid, version) WHERE cid = ?"
@@ -117,10 +118,14 @@ class Sources(Reading):
         return {pid: (did, digest) for pid, did, digest in self._all(sql, (json.dumps(list(pids)), self.cid))}
 
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
+        return self.vectors_between(mid, vid, LARGEST, limit)
+
+    def vectors_between(self, mid: int, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]:
+        """(last vid, pids, dids, float32 bytes) of the vectors after ``vid`` up to ``last``; so many at most."""
         rows = self._newest(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
-            "WHERE v.vid > ? AND +v.mid = ? ORDER BY v.vid LIMIT ?",
-            (vid, mid, limit),
+            "WHERE v.vid > ? AND v.vid <= ? AND +v.mid = ? ORDER BY v.vid LIMIT ?",
+            (vid, last, mid, limit),
         )
         # Asked after the vectors were read: a model that is still there had all of them then.
         if not self._newest("SELECT 1 FROM models WHERE mid = ?", (mid,)):
@@ -128,6 +133,11 @@ class Sources(Reading):
         if not rows:
             return vid, [], [], b""
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], b"".join(row[3] for row in rows)
+
+    def ids_of(self, dids: Sequence[int]) -> dict[int, str]:
+        """The ids of those documents that are there."""
+        sql = "SELECT did, id FROM documents WHERE did IN (SELECT value FROM json_each(?)) AND cid = ?"
+        return dict(self._newest(sql, (json.dumps(list(dids)), self.cid)))
 
     def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
         """The triples of those documents that have some."""
@@ -224,6 +234,9 @@ class Vectors:
 
     def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         return self.sources.vectors_after(self.mid, vid, limit)
+
+    def vectors_between(self, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]:
+        return self.sources.vectors_between(self.mid, vid, last, limit)
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return self.sources.removed_after(seq)

@@ -24,7 +24,28 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
 
+Sums = npt.NDArray[np.uint64]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: multiples of it spread evenly
 SCATTERED = 64  # rows here and there: from so many on they are multiplied where they lie, not copied first
+
+
+class DamagedError(ValueError):
+    """A row of a file of vectors is not what was written."""
+
+
+def row_sums(rows: Floats) -> Sums:
+    """A 64-bit sum of the bytes of each row, to compare it with later.
+
+    Every word is multiplied by an odd number of its own, so that a word that changes and words that change places both
+    change the sum; 89,000 rows of 384 floats take 9 ms.
+    """
+    words = np.ascontiguousarray(rows)
+    if words.shape[1] % 2:
+        words = np.pad(words, ((0, 0), (0, 1)))
+    factors = np.arange(1, words.shape[1] + 1, 2, dtype=np.uint64) * _FACTOR | np.uint64(1)
+    found: Sums = np.einsum("ij,j->i", words.view(np.uint64), factors)
+    return found
 
 
 class Rows(Protocol):
@@ -64,8 +85,9 @@ class Held:
 class Filed:
     """In a file, read row by row: a mapped file would count as this process's memory, page by page."""
 
-    def __init__(self, path: Path, count: int, dim: int) -> None:
-        self._count, self._dim = count, dim
+    def __init__(self, path: Path, sums: Sums, dim: int) -> None:
+        """``sums``: of the rows as they were written; each row that is read is compared with its own."""
+        self._count, self._dim, self._sums = len(sums), dim, sums
         self._file = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
 
@@ -83,7 +105,9 @@ class Filed:
         for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(wanted)], strict=True):
             read = os.preadv(self._file, [into[start * width : stop * width]], int(wanted[start]) * width)
             if read != (stop - start) * width:
-                raise ValueError("the file of vectors is shorter than it was")
+                raise DamagedError("the file of vectors is shorter than it was")
+        if not np.array_equal(row_sums(found), self._sums if rows is None else self._sums[rows]):
+            raise DamagedError("the file of vectors is not what was written")
         return found
 
     def scores(self, rows: Ints | None, query: Floats) -> Floats:

@@ -14,10 +14,8 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import struct
 import threading
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -29,11 +27,12 @@ from trivet import deadline
 from trivet.errors import DeadlineError, TrivetError
 from trivet.stores.sqlite import snapshots
 from trivet.stores.sqlite.forward import SEGMENT, Draft, Forward
+from trivet.stores.sqlite.sound_files import SoundFiles, is_sound
 from trivet.stores.sqlite.tail import Tail
 from trivet.stores.sqlite.waiting import acquire
 
 if TYPE_CHECKING:
-    pass
+    from trivet.stores.sqlite.comparison import Differences, HeldTerms
 
 TAIL_LIMIT = 512  # passages and removals kept in memory before the index takes them
 MANY = (
@@ -44,11 +43,11 @@ PORTION = 50_000  # passages that one commit takes while another process goes on
 LULL, LONGEST = 0.5, 10.0  # seconds: so long a portion waits for more of them, and so long it lasts at most
 WAIT = 600.0  # seconds, for another process that is writing the index
 LOOK = 0.01  # seconds between two looks at what was written meanwhile
+CHECK_SECONDS = 1.0  # between two looks at whether a file of the index changed under it
 
 _HEAP_SMALL, _HEAP_LARGE = 16_000_000, 200_000_000  # bytes; tantivy wants at least 15 MB per thread
 _MARK = "checkpoint"
-_FOOTER_MAGIC = 1337
-_CHECKSUMMED = (".term", ".idx", ".pos", ".fast", ".fieldnorm", ".store", ".del")
+_PARTS = ("term", "idx", "pos", "fast", "fieldnorm", "store")  # the files of a segment
 _SCHEMA_VERSION = 4
 
 Progress = Callable[[int, int], None]
@@ -100,7 +99,10 @@ class Words:
         self._tail = Tail()
         self._forward: Forward | None = None
         self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
-        self.deleted: list[str] = []  # what lay on disk and belongs to another timeline, for ``verify``
+        self._files = SoundFiles(folder)
+        self._live: tuple[str, ...] = ()  # the files of the commit that is open
+        self._checked = 0.0  # when they were looked at last
+        self.deleted: list[str] = []  # what lay on disk and was not used, for ``verify``; until it is made anew
         try:
             self._open()
         except snapshots.ForeignError:
@@ -157,7 +159,7 @@ class Words:
             self._tail.remove(pid)
             if self._searcher is not None and self._searcher.doc_freq("pid", pid):
                 self._tail.removed.add(pid)
-                self._tail.tokens -= self._lengths([pid])
+                self._tail.tokens -= self._lengths([pid])[1]
             self._tail_removed = seq
 
     def _advance(
@@ -181,6 +183,7 @@ class Words:
                 # half-written or damaged: what is on disk is worth nothing, the truth is worth everything
                 self._discard()
                 self._write_anew(progress)
+            self.deleted = []
             self._usable()
 
     def _write_anew(self, progress: Progress | None) -> None:
@@ -202,7 +205,8 @@ class Words:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(self._folder))
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
-        pid, tokens, done = self._disk_pid, self._disk_tokens - self._lengths([gone for _, gone in removed]), 0
+        here, length = self._lengths([gone for _, gone in removed])
+        pid, tokens, done = self._disk_pid, self._disk_tokens - length, 0
         for _, gone in removed:
             # by query: tantivy-py's delete by term reads a Python int as signed and never matches an unsigned field
             writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "pid", gone, "basic"))
@@ -231,6 +235,7 @@ class Words:
             draft.save(self._folder)
             Forward(self._folder).merge()
         state = {"identity": self._identity, "pid": pid, "tokens": tokens}
+        state["documents"] = self._documents(self._searcher) - here + done
         state["checkpoint"] = self._source.checkpoint(self._folder.name)
         state["removed"] = removed[-1][0] if removed else self._disk_removed
         writer.delete_documents_by_term("mark", _MARK)
@@ -241,16 +246,16 @@ class Words:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _lengths(self, pids: Sequence[int]) -> int:
-        """How many terms do these passages of the index on disk have, all together?"""
+    def _lengths(self, pids: Sequence[int]) -> tuple[int, int]:
+        """How many of these passages the index on disk has, and how many terms they have, all together."""
         if self._searcher is None:
-            return 0
+            return 0, 0
         found = [
             address
             for pid in pids
             for _, address in self._searcher.search(tantivy.Query.term_query(self._schema, "pid", pid, "basic"), 1).hits
         ]
-        return sum(self._searcher.fast_field_values("length", found))
+        return len(found), sum(self._searcher.fast_field_values("length", found))
 
     def _delete_foreign(self) -> None:
         """Delete an index of another timeline at once: nobody may take it for this one's later."""
@@ -273,16 +278,17 @@ class Words:
         if not (self._folder / "meta.json").exists():
             return False
         try:
-            index = tantivy.Index.open(str(self._folder))
-            index.reload()
-            searcher = index.searcher()
+            index, searcher, live = self._commit()
             found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
             state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
             pid, removed, tokens = int(state["pid"]), int(state["removed"]), int(state["tokens"])
             identity, checkpoint = state["identity"], state["checkpoint"]
+            if state.get("documents", self._documents(searcher)) != self._documents(searcher):
+                raise DamagedError("meta.json counts other passages than were written")
         except BaseException as error:
             if not _is_damage(error):
                 raise
+            self._tell_damage(str(error) if isinstance(error, DamagedError) else "it cannot be read")
             return False
         if not self._source.knows(self._folder.name, checkpoint):
             raise snapshots.ForeignError(self._folder.name)
@@ -290,10 +296,32 @@ class Words:
             return False  # made by another analyser
         forward = Forward(self._folder) if self._halves is not None else None
         if forward is not None and forward.damaged:
+            self._tell_damage(f"{forward.damaged[0].name} is damaged")
             return False
+        self._live = live
         self._index, self._searcher, self._forward = index, searcher, forward
         self._reset(pid, removed, tokens)
         return True
+
+    def _commit(self) -> tuple[Any, Any, tuple[str, ...]]:
+        """The newest commit, with the names of its files; ``DamagedError`` if one of them is not what was written."""
+        while True:
+            meta = (self._folder / "meta.json").read_bytes()
+            live = _files_of(meta)
+            wrong = self._files.damaged(live) or self._files.missing(live)  # before tantivy maps them into memory
+            if not wrong:
+                index = tantivy.Index.open(str(self._folder))
+                index.reload()
+                searcher = index.searcher()
+            if (self._folder / "meta.json").read_bytes() == meta:  # else another process merged segments meanwhile
+                break
+        if wrong:
+            raise DamagedError(f"{wrong[0]} is damaged")
+        self._checked = time.monotonic()
+        return index, searcher, live
+
+    def _tell_damage(self, what: str) -> None:
+        self.deleted = [f"{self._folder.name}: {what}; run rebuild"]
 
     def _reset(self, pid: int, removed: int, tokens: int) -> None:
         self._disk_pid = self._tail_pid = pid
@@ -311,11 +339,17 @@ class Words:
 
     def _line(self, title: str, text: str, pid: int, draft: Draft) -> str:
         """What the index takes; where each term of title and text stands goes into the draft."""
+        heading, words, line = self.analysed(title, text)
+        if self._halves is not None:
+            draft.add(pid, heading, words)
+        return line
+
+    def analysed(self, title: str, text: str) -> tuple[list[str], list[str], str]:
+        """The items of the title, those of the text, and the line that the index takes."""
         if self._halves is None:
-            return self._analyse(f"{title}\n{text}" if title else text)
+            return [], [], self._analyse(f"{title}\n{text}" if title else text)
         (heading, after), (words, tail) = self._halves(title), self._halves(text)
-        draft.add(pid, heading + after, words + tail)
-        return " ".join(heading + words + after + tail)
+        return heading + after, words + tail, " ".join(heading + words + after + tail)
 
     # --- what it has --------------------------------------------------------------------------------------------------
 
@@ -324,21 +358,56 @@ class Words:
         with self._lock:
             return self._documents(self._searcher) + len(self._tail) - len(self._tail.removed)
 
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def compare(self, report: Progress | None = None) -> Differences:
+        """Compare what it holds with the passages of the truth."""
+        from trivet.stores.sqlite.comparison import Differences, compare_terms
+
+        try:
+            return compare_terms(self.held(), self._source, self.analysed, report)
+        except BaseException as error:
+            if not _is_damage(error) or isinstance(error, TrivetError):
+                raise
+            return Differences(self.name, {"it cannot be read": {}})
+
+    def held(self) -> HeldTerms:
+        """What it holds now, for a comparison."""
+        from trivet.stores.sqlite.comparison import HeldTerms, sum_of
+
+        with self._lock:
+            tail = self._tail
+            held = {pid: (did, len(tail.terms[pid]), sum_of(set(tail.terms[pid]))) for pid, did in tail.dids.items()}
+            return HeldTerms(
+                self._folder.name,
+                self._schema,
+                self._searcher,
+                self._forward,
+                self._disk_pid,
+                self._tail_pid,
+                self._tail_removed,
+                held,
+                frozenset(tail.removed),
+            )
+
     def problems(self) -> list[str]:
         """Files whose bytes are not those that were written: tantivy ends every file with its checksum."""
         if self._searcher is None or not (self._folder / "meta.json").exists():
             return []  # nothing there, or deleted: it is made anew
         try:
-            parts = json.loads((self._folder / "meta.json").read_text())["segments"]
-            live = [part["segment_id"].replace("-", "") for part in parts]
+            live = _files_of((self._folder / "meta.json").read_bytes())
         except (OSError, ValueError, KeyError, TypeError):
             return [f"{self._folder.name}: meta.json is damaged; run rebuild"]
-        files = [path for name in live for path in sorted(self._folder.glob(f"{name}.*"))]
-        wrong = [f"{self._folder.name}: {path.name} is damaged; run rebuild" for path in files if not _is_sound(path)]
+        unsound = [name for name in live if not is_sound(self._folder / name)]
+        wrong = [f"{self._folder.name}: {name} is damaged; run rebuild" for name in unsound]
         return wrong if self._forward is None else [*wrong, *self._forward.problems(self._folder.name)]
 
     def healed(self, ask: Callable[[], Answer]) -> Answer:
-        """What ``ask`` answers; where a file cannot be read, the index is made anew and asked again."""
+        """What ``ask`` answers; where a file cannot be read or was changed, the index is made anew and asked again."""
+        if self._is_changed():
+            self._make_anew()
         try:
             return ask()
         except BaseException as error:
@@ -346,6 +415,14 @@ class Words:
                 raise
             self._make_anew()
         return ask()
+
+    def _is_changed(self) -> bool:
+        """Tell whether a file of the open commit was damaged since it was opened. It looks once a second at most."""
+        now = time.monotonic()
+        if now - self._checked < CHECK_SECONDS:
+            return False
+        self._checked = now
+        return bool(self._files.damaged(self._live))
 
     @deadline.lifted()
     def _make_anew(self) -> None:
@@ -369,6 +446,10 @@ def _schema(positions: bool) -> Any:
     return builder.build()
 
 
+class DamagedError(Exception):
+    """A file of the index is not what was written."""
+
+
 class NoRoomError(Exception):
     """The folder of the projections cannot be written: full or read-only."""
 
@@ -381,22 +462,15 @@ def _check_room(error: BaseException) -> None:
         raise NoRoomError(told) from error
 
 
-def _is_sound(path: Path) -> bool:
-    """tantivy's footer: JSON with the CRC-32 of what stands before it, its length, a magic number."""
-    if path.suffix not in _CHECKSUMMED:
-        return True
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:  # merged away by another process since it was listed
-        return True
-    length, magic = struct.unpack("<II", data[-8:]) if len(data) >= 8 else (0, 0)
-    if magic != _FOOTER_MAGIC or length > len(data) - 8:
-        return False
-    try:
-        footer = json.loads(data[-8 - length : -8])
-        return bool(zlib.crc32(data[: -8 - length]) == footer["crc"])
-    except (ValueError, KeyError, TypeError):
-        return False
+def _files_of(meta: bytes) -> tuple[str, ...]:
+    """The names of the files that the segments of a commit have."""
+    found: list[str] = []
+    for part in json.loads(meta)["segments"]:
+        name = part["segment_id"].replace("-", "")
+        found += [f"{name}.{kind}" for kind in _PARTS]
+        if part["deletes"]:
+            found.append(f"{name}.{part['deletes']['opstamp']}.del")
+    return tuple(found)
 
 
 def _patience(ended: Callable[[], bool]) -> Callable[[int], bool]:

@@ -39,11 +39,13 @@ def doctor(
     json: options.Json = False,
 ) -> None:
     """Check the environment, the store, its indexes, its model and the scorer; exit 1 if something is wrong."""
-    checks = [*environment(), *_checked(store, collection), _scorer(opening.scorer_of(scorer))]
+    checked: dict[str, int] = {}
+    checks = [*environment(), *_checked(store, collection, checked), _scorer(opening.scorer_of(scorer))]
     if json:
         from trivet.surfaces import wire
 
-        screen.print_json({"ok": all(check.ok for check in checks), "checks": wire.plain(checks)})
+        ok = all(check.ok for check in checks)
+        screen.print_json({"ok": ok, "checks": wire.plain(checks), "compared": checked})
     else:
         screen.stdout().show(_table(checks))
     if not all(check.ok for check in checks):
@@ -62,14 +64,15 @@ def environment() -> Iterator[Check]:
             yield Check(name, False, "is not installed", f"pip install {name}")
 
 
-def _checked(store: Path, collection: str) -> Iterator[Check]:
+def _checked(store: Path, collection: str, checked: dict[str, int]) -> Iterator[Check]:
+    """``checked`` is filled with how many of each kind were compared."""
     from trivet.engine import is_store
 
     place = f"-s {shlex.quote(str(store))} -c {shlex.quote(collection)}"
     try:
         with opening.existing(store, collection, model=True) as engine:
             yield Check("store", True, f"{engine.path} ({engine.name})")
-            yield from _verified(engine, place)
+            yield from _verified(engine, place, checked)
             yield from _index(engine)
             yield from _model(engine, place)
     except TrivetError as error:
@@ -77,8 +80,10 @@ def _checked(store: Path, collection: str) -> Iterator[Check]:
         yield Check("store", False, str(error), mend)
 
 
-def _verified(engine: Engine, place: str) -> Iterator[Check]:
-    report = engine.verify()
+def _verified(engine: Engine, place: str, checked: dict[str, int]) -> Iterator[Check]:
+    with screen.steps("checking the store", "passages") as progress:
+        report = engine.verify(progress)
+    checked.update(report.checked)
     for problem in report.problems:
         # counts and indexes come right from the rows; a damaged file does not
         mend = (
