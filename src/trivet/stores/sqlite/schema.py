@@ -213,6 +213,23 @@ CREATE TRIGGER collections_ended AFTER DELETE ON collections BEGIN
 END;
 """
 
+# ``removed`` is pruned: an index that has not applied the rows up to ``pruned.seq`` can no longer be brought up to date
+# and is made anew. Expiries have a table of their own: older processes insert into ``documents`` by position.
+M008_FORGETTING = """
+CREATE TABLE pruned (
+    cid INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL            -- ``removed`` holds nothing of the collection up to this number
+);
+CREATE INDEX pruned_sealed ON pruned (seq);
+
+CREATE TABLE expiries (
+    did INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    at REAL NOT NULL                -- epoch seconds; from then on nobody sees the document
+);
+CREATE INDEX expiries_at ON expiries (cid, at);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     M001_CREATE_TABLES,
     M002_FEEDBACK,
@@ -220,6 +237,7 @@ MIGRATIONS: tuple[str, ...] = (
     M004_KEYS,
     M005_SEALS,
     M006_TIMELINE,
+    M008_FORGETTING,
 )
 
 

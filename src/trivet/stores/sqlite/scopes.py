@@ -62,6 +62,7 @@ class Scopes(Sources):
         return [did for (did,) in self._all(sql, values)]
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | Rechecked | None:
+        where = self._unexpired(where)
         if where is None and not exclude:
             return None
         return Rechecked(partial(self._allowed, where), frozenset(self.dids(exclude).values()))
@@ -74,6 +75,7 @@ class Scopes(Sources):
 
     def scope(self, where: Filter | None, exclude: Sequence[str], version: int) -> Scope | None:
         """The mask every leg applies; None when everything may answer."""
+        where = self._unexpired(where)
         if where is None and not exclude:
             return None
         from trivet.stores.sqlite.scope import Scope
