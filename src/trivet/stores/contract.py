@@ -230,6 +230,8 @@ class Shelf(Protocol):
     @property
     def read_only(self) -> bool: ...
 
+    swept: Callable[[list[int]], None]  # told the row numbers of documents that a sweep has forgotten
+
     # state, settings and models
     def snapshot(self) -> AbstractContextManager[None]:
         """Let this thread read one state of the collection until the block ends, whatever is written meanwhile."""

@@ -68,7 +68,7 @@ def test_whether_there_are_any_is_one_look_into_an_index(engine: trivet.Engine, 
     connection.set_trace_callback(asked.append)
     chains.any_that_count(connection, shelf.cid)
     connection.set_trace_callback(None)
-    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[1]}"))
+    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}"))
     assert "INDEX links_type (cid=? AND type=?)" in plan, plan
 
 
@@ -81,7 +81,7 @@ def test_one_goes_from_a_document_to_its_own_links(engine: trivet.Engine, shelf:
     connection.set_trace_callback(asked.append)
     getattr(shelf, name)([1, 2])
     connection.set_trace_callback(None)
-    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[1]}")]
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}")]
     ways = [step for step in plan if step.startswith("SEARCH l ")]
     assert ways and all("target=?" in step or "source=?" in step for step in ways), plan
 

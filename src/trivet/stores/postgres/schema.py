@@ -191,6 +191,13 @@ CREATE TABLE timeline (
 """
 KEPT_TOKENS = 65_536  # versions of a collection whose token is kept: how far behind a process may be and still tell
 
+#: Of migration 5: when documents expire, and up to where ``removed`` was pruned.
+FORGETTING = """
+ALTER TABLE documents ADD COLUMN expires double precision;
+CREATE INDEX documents_expires ON documents (cid, expires) WHERE expires IS NOT NULL;
+ALTER TABLE heads ADD COLUMN pruned bigint NOT NULL DEFAULT 0;
+"""
+
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
 REFERENCE = ("numbers", "collections", "keys")
@@ -281,7 +288,12 @@ def third(server: Server) -> list[str]:
     return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
 
 
-MIGRATIONS = (first, second, third)
+def fifth(server: Server) -> list[str]:
+    """The statements of migration 5."""
+    return statements(FORGETTING)
+
+
+MIGRATIONS = (first, second, third, fifth)
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:

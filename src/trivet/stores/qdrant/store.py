@@ -67,6 +67,10 @@ class QdrantStore:
             index += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         return store, index
 
+    def reclaim(self) -> None:
+        """The companion's; Qdrant merges its own segments."""
+        self._companion.reclaim()
+
     def files(self) -> set[Path]:
         own = {Path(self._place.client["path"]).resolve()} if self._place.local else set()
         return self._companion.files() | own
