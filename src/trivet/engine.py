@@ -189,8 +189,8 @@ class Engine:
 
     def patch(self, id: str, **fields: Any) -> Document:
         """Change some fields of a document and leave the others: text, title, kind, meta, importance, created,
-        valid_from, valid_to, expires, links (all that go out from it), vector. Metadata is merged, level by level; None takes a
-        key or a bound away. Two who change different fields at once both do. ``redact=True`` takes secrets out."""
+        valid_from, valid_to, expires, links (all that go out from it), vector. Metadata is merged, level by level; None
+        takes a key or a bound away. Two who change different fields at once both do. ``redact=True`` takes secrets out."""
         redact = fields.pop("redact", False)
         model = self._shelf.state().model
 
@@ -272,9 +272,7 @@ class Engine:
         chosen = self._chosen("delete", ids, where)
         return 0 if chosen is None else len(self._shelf.remove(chosen))
 
-    def forget(
-        self, ids: str | Iterable[str] | None = None, *, where: Any = None, compact: bool = False
-    ) -> Forgotten:
+    def forget(self, ids: str | Iterable[str] | None = None, *, where: Any = None, compact: bool = False) -> Forgotten:
         """Delete by id, by ids or by filter with everything that was said of it: links, accesses, feedback.
 
         Nobody finds it any more when this returns. Its bytes may still lie in free pages and old index files until

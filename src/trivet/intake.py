@@ -256,7 +256,9 @@ def _after_now(value: Any) -> Any:
     try:
         return datetime.now(UTC) + value
     except OverflowError:
-        raise InputError(f"expires: {value!r} from now is no moment that a calendar has; leave it out for never") from None
+        raise InputError(
+            f"expires: {value!r} from now is no moment that a calendar has; leave it out for never"
+        ) from None
 
 
 def _meta(value: Any, name: str) -> Mapping[str, Any]:

@@ -124,11 +124,11 @@ class Chat:
         return _session(found)
 
     def forget(self, session: Session | str) -> int:
-        """Delete a session with its episodes; returns how many episodes there were."""
+        """Forget a session with its episodes and the feedback on them; returns how many episodes there were."""
         found = self.find_session(session)
-        gone = self.engine.delete([document.id for document in self._episodes(found)])
-        self.engine.delete(found.id)
-        return gone
+        gone = self.engine.forget([document.id for document in self._episodes(found)])
+        self.engine.forget(found.id)
+        return gone.documents
 
     # --- episodes -----------------------------------------------------------------------------------------------------
 

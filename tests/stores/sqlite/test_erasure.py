@@ -37,7 +37,11 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trivet.E
 def fill(engine: trivet.Engine, count: int = OTHERS) -> None:
     engine.add(
         [
-            {"id": f"doc-{at}", "text": f"Harbour Master {at} wrote about tide {at % 7} and Blue Falcon.", "title": "Log"}
+            {
+                "id": f"doc-{at}",
+                "text": f"Harbour Master {at} wrote about tide {at % 7} and Blue Falcon.",
+                "title": "Log",
+            }
             for at in range(count)
         ]
     )
@@ -89,7 +93,9 @@ def holding(folder: Path, marks: dict[str, str]) -> list[str]:
     found = []
     for path in sorted(folder.rglob("*")):
         data = (path.read_bytes() if path.is_file() else b"") + os.fsencode(path.name)
-        found += [f"{path.relative_to(folder)}: {kind}" for kind, word in marks.items() if any(f in data for f in forms(word))]
+        found += [
+            f"{path.relative_to(folder)}: {kind}" for kind, word in marks.items() if any(f in data for f in forms(word))
+        ]
     return found
 
 

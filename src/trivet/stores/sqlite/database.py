@@ -356,7 +356,9 @@ class Database:
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # busy
             if time.monotonic() > until:
                 told = f"store: {str(self.path)!r}: a reader kept its log in use for {LOG_SECONDS:g} s"
-                raise StoreBusyError(f"{told}; what was deleted may still be in it: end that reader, then compact again")
+                raise StoreBusyError(
+                    f"{told}; what was deleted may still be in it: end that reader, then compact again"
+                )
             time.sleep(PAUSE)
 
     def _check_room(self) -> None:
