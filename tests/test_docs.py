@@ -88,7 +88,7 @@ def test_the_command_page_is_what_the_commands_say() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = module.page()
-    assert page.count("\n## `trivet ") == 25
+    assert page.count("\n## `trivet ") == 27
     assert (ROOT / "docs/CLI.md").read_text() == page, "run `make docs`"
     for section in page.split("\n## ")[1:]:
         assert "**Example" in section, section.splitlines()[0]

@@ -190,7 +190,7 @@ class Engine:
     def patch(self, id: str, **fields: Any) -> Document:
         """Change some fields of a document and leave the others: text, title, kind, meta, importance, created,
         valid_from, valid_to, expires, links (all that go out from it), vector. Metadata is merged, level by level; None
-        takes a key or a bound away. Two who change different fields at once both do. ``redact=True`` takes secrets out."""
+        takes a key or a bound away. Two who change different fields at once both do. ``redact``: without secrets."""
         redact = fields.pop("redact", False)
         model = self._shelf.state().model
 
