@@ -124,6 +124,8 @@ class SqliteStore:
     def reclaim(self) -> None:
         """Give the space of what was deleted back, so that it can be read nowhere in the file or its log."""
         self.database.vacuum()
+        for report in self.index_folder.glob("jobs/*.json"):  # of the HTTP server: a failed import names a document
+            report.unlink(missing_ok=True)
 
     @property
     def url(self) -> str:
