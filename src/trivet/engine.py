@@ -9,7 +9,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,12 +31,14 @@ from trivet.stores.scoped import Scoped, allowed
 from trivet.threads import Legs
 from trivet.types import (
     Added,
+    Compacted,
     Degraded,
     Document,
     Embedder,
     Explanation,
     Facet,
     Feedback,
+    Forgotten,
     Link,
     Page,
     Remembered,
@@ -142,6 +144,7 @@ class Engine:
         created: datetime | str | float | None = None,
         valid_from: datetime | str | float | None = None,
         valid_to: datetime | str | float | None = None,
+        expires: datetime | timedelta | str | float | None = None,
         links: Iterable[Any] | None = (),
         redact: bool = False,
         where: Any = None,
@@ -152,10 +155,11 @@ class Engine:
         The same is: the same title and text up to case, width and white space, of the same kind, with the same
         metadata and validity, and not superseded. What says nearly the same is reported and never merged; ``where``
         says among which documents it is looked for (without it: those of the same tenant, user and project). An ``id``
-        that exists is replaced, as by ``add``, or refused where it has to be ``only_new``.
+        that exists is replaced, as by ``add``, or refused where it has to be ``only_new``. What is remembered again
+        ``expires`` when the later of both says.
         """
         fields = {"text": text, "id": id, "title": title, "kind": kind, "meta": meta, "importance": importance}
-        times = {"created": created, "valid_from": valid_from, "valid_to": valid_to}
+        times = {"created": created, "valid_from": valid_from, "valid_to": valid_to, "expires": expires}
         linked = list(links) if isinstance(links, Iterable) and not isinstance(links, str | Mapping) else links
         ((document, checked, _),) = intake.documents({**fields, **times, "links": linked or None}, {}, self.bound)
         taken: Counter[str] = Counter()
@@ -187,8 +191,8 @@ class Engine:
 
     def patch(self, id: str, **fields: Any) -> Document:
         """Change some fields of a document and leave the others: text, title, kind, meta, importance, created,
-        valid_from, valid_to, links (all that go out from it), vector. Metadata is merged, level by level; None takes a
-        key or a bound away. Two who change different fields at once both do. ``redact=True`` takes secrets out."""
+        valid_from, valid_to, expires, links (all that go out from it), vector. Metadata is merged, level by level; None
+        takes a key or a bound away. Two who change different fields at once both do. ``redact``: without secrets."""
         redact = fields.pop("redact", False)
         model = self._shelf.state().model
 
@@ -293,17 +297,56 @@ class Engine:
         return Standing(tuple(pairs), tuple(copies[:MOST_STANDING]), len(texts))
 
     def delete(self, ids: str | Iterable[str] | None = None, *, where: Any = None) -> int:
-        """Delete by id, by ids or by filter; returns how many there were."""
+        """Delete by id, by ids or by filter; returns how many there were. Feedback stays: the id may come back."""
+        chosen = self._chosen("delete", ids, where)
+        return 0 if chosen is None else len(self._shelf.remove(chosen))
+
+    def forget(self, ids: str | Iterable[str] | None = None, *, where: Any = None, compact: bool = False) -> Forgotten:
+        """Delete by id, by ids or by filter with everything that was said of it: links, accesses, feedback.
+
+        Nobody finds it any more when this returns. Its bytes may still lie in free pages and old index files until
+        ``compact`` has run; ``compact=True`` does that at once, and then they are nowhere in the store's files.
+        """
+        if compact:
+            self._check_whole("compact")
+        chosen = self._chosen("forget", ids, where)
+        count = 0 if chosen is None else len(self._shelf.remove(chosen, judged=True))
+        return Forgotten(count, self.compact() if compact else None)
+
+    def sweep(self) -> int:
+        """Forget the documents whose time has passed (``expires``); returns how many there were.
+
+        Nobody has seen them since, and a store sweeps by itself when it notices one: this is for a fixed time.
+        """
+        self._check_whole("sweep")
+        return len(self._shelf.sweep())
+
+    def compact(self, progress: Progress | None = None) -> Compacted:
+        """Erase what was deleted from every file of the store, and give the space back.
+
+        Expired documents are forgotten first. Searches go on; writers wait while the file is written anew, and that
+        takes the room of two more copies for a moment.
+        """
+        self._check_whole("compact")
+        self._check_locks()
+        before = sum(self._store.sizes())
+        expired = self.sweep()
+        pruned = self._shelf.compact(progress)
+        self._store.reclaim()
+        return Compacted(before, sum(self._store.sizes()), pruned, expired)
+
+    def _chosen(self, action: str, ids: str | Iterable[str] | None, where: Any) -> Filter | None:
+        """What ids or a filter name; None where there are no ids."""
         if (ids is None) == (where is None):
-            raise InputError("delete: give either ids or where=, not both and not neither")
+            raise InputError(f"{action}: give either ids or where=, not both and not neither")
         if where is not None:
             parsed = self._parse(where)
             if parsed is None:
-                raise InputError("where: the filter is empty and would delete everything; use drop() for that")
-            return len(self._shelf.remove(parsed))
+                raise InputError(f"where: the filter is empty and would {action} everything; use drop() for that")
+            return parsed
         wanted = [ids] if isinstance(ids, str) else list(ids or ())
         named = tuple(intake.check_id(id, "id") for id in wanted)
-        return len(self._shelf.remove(In("id", named))) if named else 0
+        return In("id", named) if named else None
 
     def link(self, source: str, target: str, type: str = "see-also", weight: float = 1.0) -> Link:
         """Connect two documents that exist."""

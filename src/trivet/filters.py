@@ -25,7 +25,7 @@ from trivet.types import Document
 
 Value = str | int | float | bool
 
-TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to")
+TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to", "expires")
 TEXT_FIELDS = ("id", "kind", "title")
 BUILT_IN_FIELDS = (*TEXT_FIELDS, "importance", *TIME_FIELDS)
 CHANGING_FIELDS = ("accessed", "updated", "importance")  # by recalling, rewriting and remembering again

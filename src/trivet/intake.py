@@ -13,7 +13,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ MAX_PAGE = 1_000  # documents of one page
 _encoded = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode  # made once, not for every document
 _FIELDS = tuple(field.name for field in fields(Document))
 _KNOWN = (*_FIELDS, "links", "vector", "triples")
-_OWN = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to")
+_OWN = ("text", "title", "kind", "meta", "importance", "created", "valid_from", "valid_to", "expires")
 _PATCHABLE = (*_OWN, "links", "vector", "triples")
 
 
@@ -99,7 +99,11 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
         meta={**_meta(plain.get("meta"), name), **_triples(plain.get("triples"), name)},
         importance=_importance(plain.get("importance"), name),
         accesses=_accesses(plain.get("accesses"), name),
-        **{field: _moment(plain[field], f"{name}: {field}") for field in TIME_FIELDS if plain.get(field) is not None},
+        **{
+            field: _moment(_after_now(plain[field]) if field == "expires" else plain[field], f"{name}: {field}")
+            for field in TIME_FIELDS
+            if plain.get(field) is not None
+        },
     )
     if document.valid_from and document.valid_to and document.valid_from > document.valid_to:
         raise InputError(f"{name}: valid_from {plain['valid_from']} is after valid_to {plain['valid_to']}")
@@ -170,7 +174,11 @@ def patched(known: Document, changes: Mapping[str, Any]) -> tuple[Document, tupl
         plain["text"] = ""
     if isinstance(changes.get("meta"), Mapping):
         plain["meta"] = _merged(known.meta, changes["meta"], 0)
-    return _document(plain, f"document {known.id!r}")
+    document, links, vector = _document(plain, f"document {known.id!r}")
+    if "expires" in changes and document.expires is not None and document.expires <= datetime.now(UTC):
+        told = f"document {known.id!r}: expires {changes['expires']} has passed"
+        raise InputError(f"{told}; give a later time, or call forget() to erase the document")
+    return document, links, vector
 
 
 def _merged(known: Any, changes: Mapping[str, Any], depth: int) -> dict[str, Any]:
@@ -239,6 +247,18 @@ def _moment(value: Any, name: str) -> datetime | None:
     if not isinstance(value, str | int | float | datetime):
         raise InputError(f"{name}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     return datetime.fromtimestamp(epoch(value, name), UTC)
+
+
+def _after_now(value: Any) -> Any:
+    """A time from now on as the moment it ends; any other value as it is."""
+    if not isinstance(value, timedelta):
+        return value
+    try:
+        return datetime.now(UTC) + value
+    except OverflowError:
+        raise InputError(
+            f"expires: {value!r} from now is no moment that a calendar has; leave it out for never"
+        ) from None
 
 
 def _meta(value: Any, name: str) -> Mapping[str, Any]:

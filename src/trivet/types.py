@@ -41,6 +41,7 @@ class Document:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     accesses: int = 0  # how often it was recalled, as far as ``touch`` was told
+    expires: datetime | None = None  # from this moment on nobody sees it, and the next sweep forgets it
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,6 +467,24 @@ class Restored:
     collections: tuple[str, ...]
     documents: int
     replaced: bool  # was there a store?
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What ``compact`` gave back; bytes are those of the store with its log and its indexes."""
+
+    bytes_before: int
+    bytes_after: int
+    pruned: int  # rows of the log of removed passages
+    expired: int  # documents whose time had passed, forgotten first
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What became of a ``forget``. ``compacted`` is None where the bytes wait for ``compact``."""
+
+    documents: int
+    compacted: Compacted | None = None
 
 
 @dataclass(frozen=True, slots=True)

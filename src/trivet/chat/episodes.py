@@ -136,11 +136,11 @@ class Chat:
         return _session(found)
 
     def forget(self, session: Session | str) -> int:
-        """Delete a session with its episodes; returns how many episodes there were."""
+        """Forget a session with its episodes and the feedback on them; returns how many episodes there were."""
         found = self.find_session(session)
         episodes = And((Eq("kind", "episode"), Eq("meta.session", found.id)))
         # in one transaction: an episode that is added meanwhile is not left behind without its session
-        return max(0, self.engine.delete(where=Or((Eq("id", found.id), episodes))) - 1)
+        return max(0, self.engine.forget(where=Or((Eq("id", found.id), episodes))).documents - 1)
 
     # --- episodes -----------------------------------------------------------------------------------------------------
 

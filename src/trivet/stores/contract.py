@@ -229,7 +229,8 @@ class Shelf(Protocol):
 
     What reads text or counts something for a caller takes the caller's filter as ``where``, and what changes something
     for one takes it as ``within``: outside of it nothing is seen, changed or known to exist. ``scoped.py`` holds an
-    engine that is bound to a filter to that.
+    engine that is bound to a filter to that. A document whose time has passed (``expires``) is seen by no reader, also
+    where there is no filter.
     """
 
     @property
@@ -242,6 +243,8 @@ class Shelf(Protocol):
     def store(self) -> Store: ...
     @property
     def read_only(self) -> bool: ...
+
+    swept: Callable[[list[int]], None]  # told the row numbers of documents that a sweep has forgotten
 
     # state, settings and models
     def snapshot(self) -> AbstractContextManager[None]:
@@ -278,8 +281,14 @@ class Shelf(Protocol):
         change: Callable[[Document], Prepared],
         within: Filter | None = None,
     ) -> Written: ...
-    def remove(self, where: Filter) -> list[int]:
-        """Delete what the filter allows, in one transaction; the row numbers of what there was."""
+    def remove(self, where: Filter, judged: bool = False) -> list[int]:
+        """Delete what the filter allows, in one transaction; the row numbers of what there was.
+
+        ``judged``: with the feedback on it, which otherwise stays, because the id may come back.
+        """
+
+    def sweep(self) -> list[int]:
+        """Remove the documents whose time has passed, feedback and all; the row numbers of what there was."""
 
     def link(self, links: Sequence[Link], within: Filter | None = None) -> None:
         """Connect documents that are here; ``NotFoundError`` names one that is not."""
@@ -356,6 +365,9 @@ class Shelf(Protocol):
         """Bring the graph up to date in the background, where there is one."""
 
     def tidy_words(self, progress: Progress | None = None) -> None: ...
+    def compact(self, progress: Progress | None = None) -> int:
+        """Make the indexes anew without what was removed, and prune the log of removals; how many rows it had."""
+
     def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]: ...
     def discard_projections(self) -> None: ...
 
@@ -401,6 +413,9 @@ class Store(Protocol):
 
     def cursor_key(self) -> bytes:
         """Random bytes of this store that no caller is told: row numbers are masked with them (``cursors.py``)."""
+
+    def reclaim(self) -> None:
+        """Give the space of what was deleted back, as far as the store can."""
 
     def files(self) -> set[Path]:
         """Files that are its own, none on a server: nothing else may be written there."""

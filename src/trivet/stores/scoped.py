@@ -209,8 +209,8 @@ class Scoped:
 
         return self.whole.amend(identifier, mid, checked, self._and(within))
 
-    def remove(self, where: Filter) -> list[int]:
-        return self.whole.remove(self._and(where))
+    def remove(self, where: Filter, judged: bool = False) -> list[int]:
+        return self.whole.remove(self._and(where), judged)
 
     def link(self, links: Sequence[Link], within: Filter | None = None) -> None:
         self.whole.link(links, self._and(within))
@@ -329,6 +329,6 @@ REFUSED = frozenset(
         *("change_settings", "settings_history", "settings_change", "add_model", "forget_other_models"),
         *("knows_version", "hashes"),
         *("unembedded", "next_pending", "known_vectors", "add_vectors", "passages_of", "vectors_of", "embedding"),
-        *("tidy", "read_connections", "tidy_words", "verify", "discard_projections"),
+        *("tidy", "read_connections", "tidy_words", "verify", "discard_projections", "compact", "sweep"),
     )
 )

@@ -30,6 +30,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "updated": ("updated", "updated_at", "modified"),
     "valid_from": ("valid_from",),
     "valid_to": ("valid_to",),
+    "expires": ("expires",),
 }
 TAGS, LINKS, ALIASES = "tags", "links", "aliases"
 

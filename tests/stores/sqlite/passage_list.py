@@ -9,6 +9,8 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
+from trivet.stores.sqlite.snapshots import PrunedError
+
 Vector = npt.NDArray[np.float32]
 
 
@@ -30,12 +32,32 @@ class Checkpoints:
         self._made.clear()
 
 
+class Removals:
+    """The log of removed passages, of which the first may be pruned."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int]] = []
+        self.last = self.pruned = 0
+
+    def add(self, pid: int) -> None:
+        self.last += 1
+        self.rows.append((self.last, pid))
+
+    def prune(self) -> None:
+        self.rows, self.pruned = [], self.last
+
+    def after(self, seq: int) -> list[tuple[int, int]]:
+        if seq < self.pruned:
+            raise PrunedError
+        return [row for row in self.rows if row[0] > seq]
+
+
 class PassageList:
     """Passages and removals that grow as a store's do: numbers are never used twice."""
 
     def __init__(self) -> None:
         self.passages: dict[int, tuple[int, str, str]] = {}
-        self.removed: list[tuple[int, int]] = []
+        self.removals = Removals()
         self.version = 0
         self._last = 0
         self.checkpoints = Checkpoints()
@@ -54,7 +76,7 @@ class PassageList:
     def remove(self, pid: int) -> None:
         self.version += 1
         del self.passages[pid]
-        self.removed.append((len(self.removed) + 1, pid))
+        self.removals.add(pid)
 
     def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
         rows = [(number, *row) for number, row in sorted(self.passages.items()) if number > pid]
@@ -76,7 +98,13 @@ class PassageList:
         return sum(number > pid for number in self.passages)
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        return [item for item in self.removed if item[0] > seq]
+        return self.removals.after(seq)
+
+    def last_removed(self) -> int:
+        return self.removals.last
+
+    def pruned(self) -> int:
+        return self.removals.pruned
 
 
 class VectorList:
@@ -84,7 +112,7 @@ class VectorList:
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[int, int, Vector]] = {}
-        self.removed: list[tuple[int, int]] = []
+        self.removals = Removals()
         self.version = 0
         self._last = 0
         self.checkpoints = Checkpoints()
@@ -100,7 +128,7 @@ class VectorList:
     def remove(self, pid: int) -> None:
         self.version += 1
         self.rows = {vid: row for vid, row in self.rows.items() if row[0] != pid}
-        self.removed.append((len(self.removed) + 1, pid))
+        self.removals.add(pid)
 
     def checkpoint(self, name: str) -> dict[str, Any]:
         return self.checkpoints.made(name)
@@ -117,7 +145,13 @@ class VectorList:
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        return [item for item in self.removed if item[0] > seq]
+        return self.removals.after(seq)
+
+    def last_removed(self) -> int:
+        return self.removals.last
+
+    def pruned(self) -> int:
+        return self.removals.pruned
 
     def cosines(self, query: Vector) -> list[tuple[float, int, int]]:
         """(cosine, pid, did), the best passage of each document, best first: what an exact search finds."""

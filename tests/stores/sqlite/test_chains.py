@@ -94,7 +94,7 @@ def test_who_supersedes_named_documents_is_found_from_them(engine: trivet.Engine
         shelf._database.read().set_trace_callback(asked.append)
         shelf.superseded(["a"], 10)
         shelf._database.read().set_trace_callback(None)
-    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}"))
+    plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[1]}"))
     assert "INDEX links_target (cid=? AND target=?)" in plan, plan
 
 

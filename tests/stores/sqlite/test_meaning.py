@@ -172,7 +172,7 @@ class TestSnapshot:
             truth.remove(truth.cosines(query)[0][1])
         index.catch_up(truth.version)
         assert index.size == 990
-        gone = {pid for _, pid in truth.removed}
+        gone = {pid for _, pid in truth.removals.rows}
         for query in queries:
             assert not {pid for _, pid, _ in index.best(query, 10, None)} & gone
         assert recall(index, truth, queries, 10) >= 0.95

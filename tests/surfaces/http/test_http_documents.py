@@ -78,6 +78,28 @@ def test_delete_by_id_ids_and_filter(client: TestClient) -> None:
     assert client.delete(DOCUMENTS).status_code == 422, "nothing named is not everything"
 
 
+def test_forget_takes_the_feedback_too(client: TestClient) -> None:
+    client.post(DOCUMENTS, json={"documents": [{"id": id, "text": "a door", "meta": {"n": 1}} for id in "abc"]})
+    for id in "abc":
+        client.post(f"{HOME}/feedback", json={"query": "door", "id": id, "good": True})
+
+    def judged() -> set[str]:
+        return {item["id"] for item in client.get(f"{HOME}/feedback").json()["feedback"]}
+
+    assert client.delete(f"{DOCUMENTS}/a").json() == {"deleted": 1} and judged() == {"a", "b", "c"}
+    assert client.delete(f"{DOCUMENTS}/b?forget=true").json() == {"deleted": 1} and judged() == {"a", "c"}
+    assert client.delete(DOCUMENTS, params={"where": "n=1", "forget": "true"}).json() == {"deleted": 1}
+    assert judged() == {"a"}
+
+
+def test_a_document_expires(client: TestClient) -> None:
+    client.post(DOCUMENTS, json={"id": "a", "text": "a door", "expires": "2100-01-01T00:00:00Z"})
+    assert client.get(f"{DOCUMENTS}/a").json()["expires"].startswith("2100-01-01")
+    assert client.patch(f"{DOCUMENTS}/a", json={"expires": None}).json()["expires"] is None
+    client.post(DOCUMENTS, json={"id": "b", "text": "a door", "expires": 1})
+    assert client.get(f"{DOCUMENTS}/b").status_code == 404
+
+
 def test_the_list_has_every_document_once(client: TestClient) -> None:
     client.post(DOCUMENTS, json={"documents": [{"id": f"d{at}", "text": f"text {at}"} for at in range(25)]})
     seen: list[str] = []

@@ -20,6 +20,7 @@ from trivet.errors import StoreError, TrivetError
 from trivet.stores.postgres import ties
 from trivet.stores.postgres.database import Database
 from trivet.stores.postgres.parts import Parts
+from trivet.stores.sqlite.snapshots import PrunedError
 
 if TYPE_CHECKING:
     from trivet.analysis import Analyzer
@@ -110,6 +111,15 @@ class Connections:
     def discard(self) -> None:
         self._opened().discard()
 
+    def rewrite(self) -> None:
+        """Write the graph on this machine's disk anew without removed documents, where there is one."""
+        self._opened().rewrite()
+
+    @property
+    def applied(self) -> int | None:
+        """The last removal that the graph on this machine's disk has applied; None where there is none."""
+        return self._opened().applied
+
     def _opened(self) -> GraphIndex:
         from trivet.stores.sqlite.graph import GraphIndex
 
@@ -140,8 +150,21 @@ class Connections:
         return sum(int(self._database.all(sql, (part.cid, pid))[0][0]) for part in self._parts.every)
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        """Return (seq, pid) in order. ``PrunedError`` where some of them are no longer kept."""
         sql = "SELECT seq, pid FROM removed WHERE cid = %s AND seq > %s ORDER BY seq"
-        return [(seq, pid) for seq, pid in self._database.all(sql, (self._cid, seq))]
+        found = [(number, pid) for number, pid in self._database.all(sql, (self._cid, seq))]
+        # asked after the rows were read: what is not pruned now was not pruned then
+        if seq < self.pruned():
+            raise PrunedError(f"removals after {seq} were pruned")
+        return found
+
+    def last_removed(self) -> int:
+        rows = self._database.all("SELECT last_removed FROM heads WHERE cid = %s", (self._cid,))
+        return int(rows[0][0]) if rows else 0
+
+    def pruned(self) -> int:
+        rows = self._database.all("SELECT pruned FROM heads WHERE cid = %s", (self._cid,))
+        return int(rows[0][0]) if rows else 0
 
     def newest(self) -> int:
         rows = self._database.all("SELECT last_passage FROM heads WHERE cid = %s", (self._cid,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 from trivet.errors import InputError
 from trivet.filters import BUILT_IN_FIELDS, Filter, both, fields_of, split_field, unknown_field, without_field
 from trivet.stores.contract import Counts, Rechecked, Span
+from trivet.stores.expiring import is_alive, unexpired
 from trivet.stores.postgres import facets, links, records
 from trivet.stores.postgres.collection import Collection, of_one_state
+from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.parts import Part, Parts
 from trivet.stores.postgres.scope import Scope
@@ -25,12 +28,14 @@ class Reading(Collection):
     """What is read of a collection."""
 
     def dids(self, ids: Sequence[str]) -> dict[str, int]:
-        sql = "SELECT id, did FROM documents WHERE cid = %s AND id = ANY(%s)"
-        return dict(row for part, own in self.parts.by_id(ids).items() for row in self._all(sql, (part.cid, own)))
+        sql = "SELECT id, did FROM documents WHERE cid = %s AND id = ANY(%s) AND (expires IS NULL OR expires > %s)"
+        now = time.time()
+        return dict(row for part, own in self.parts.by_id(ids).items() for row in self._all(sql, (part.cid, own, now)))
 
     def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
         sql = f"SELECT {records.COLUMNS} FROM documents WHERE cid = %s AND did = ANY(%s)"
-        return {row[0]: records.document_of(row) for row in self._by_number(sql, dids)}
+        found = {row[0]: records.document_of(row) for row in self._by_number(sql, dids)}
+        return {did: document for did, document in found.items() if is_alive(document)}
 
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, Span]:
         sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
@@ -63,7 +68,25 @@ class Reading(Collection):
             rows += self._all(f"{sql} ORDER BY d.did LIMIT %s", (part.cid, after, *values, limit))
         return [(row[0], records.document_of(row)) for row in sorted(rows, key=lambda row: row[0])[:limit]]
 
+    def _passed(self) -> float | None:
+        """Return the last expiry that has passed of a document that is still here; None where there is none."""
+        sql, now = "SELECT max(expires) FROM documents WHERE cid = %s AND expires <= %s", time.time()
+        found = [self._all(sql, (part.cid, now))[0][0] for part in self.parts.every]
+        return max((moment for moment in found if moment is not None), default=None)
+
+    def _unexpired(self, where: Filter | None) -> Filter | None:
+        """Return the filter, and not expired; the same filter where nothing has expired."""
+        passed = self._passed()
+        if passed is not None:
+            self._notice_expired()
+        return unexpired(where, passed)
+
+    def _notice_expired(self) -> None:
+        """Documents whose time has passed are still there; a shelf that can be written sweeps them."""
+
     def _within(self, where: Filter | None, part: Part) -> facets.Condition:
+        """Return the condition on ``d.did`` that the filter makes, and values; without what has expired."""
+        where = self._unexpired(where)
         if where is None:
             return "", ()
         condition, values = compile_filter(where, part.cid)
@@ -84,16 +107,23 @@ class Reading(Collection):
     @of_one_state
     def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         """(id, id of what directly supersedes it), both of which the filter allows."""
-        found = links.superseded(self._all, self.parts, ids, None if where else limit)
-        seen = self._seen([end for pair in found for end in pair], where)
-        return (found if seen is None else [pair for pair in found if seen.issuperset(pair)])[:limit]
+        every = self._unexpired(where) is None
+        found = links.superseded(self._all, self.parts, ids, limit if every else None)
+        hidden = self._hidden([end for pair in found for end in pair], where)
+        return [pair for pair in found if hidden.isdisjoint(pair)][:limit]
 
-    def _seen(self, ids: Iterable[str], where: Filter | None) -> set[str] | None:
-        """Those of the ids that the filter allows; None: there is no filter."""
-        if where is None:
-            return None
-        wanted = list(dict.fromkeys(ids))
-        return self._database.ask(lambda connection: records.visible(connection, self.parts, wanted, where))
+    def _hidden(self, ids: Iterable[str], where: Filter | None) -> set[str]:
+        """Return those of the ids that may not be seen. Without a filter, an id that is not here may."""
+        wanted, allowed = list(dict.fromkeys(ids)), self._unexpired(where)
+        if allowed is None:
+            return set()
+
+        def ask(connection: Connection) -> set[str]:
+            seen = records.visible(connection, self.parts, wanted, allowed)
+            there = set(wanted) if where is not None else records.visible(connection, self.parts, wanted, None)
+            return there - seen
+
+        return self._database.ask(ask)
 
     def texts(self, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         rows: list[tuple[Any, ...]] = []
@@ -105,7 +135,7 @@ class Reading(Collection):
 
     @of_one_state
     def counts(self, where: Filter | None = None) -> Counts:
-        state = self._state()
+        state, where = self._state(), self._unexpired(where)
         linked = len(self.links_of(None, where)) if where is not None else self._count("links")
         if where is None:
             return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, linked)
@@ -121,8 +151,8 @@ class Reading(Collection):
     @of_one_state
     def links_of(self, identifier: str | None = None, where: Filter | None = None) -> list[Link]:
         found = links.of(self._all, self.cid, identifier)
-        seen = self._seen(ends(found), where)
-        return found if seen is None else [link for link in found if link.source in seen and link.target in seen]
+        hidden = self._hidden(ends(found), where)
+        return [link for link in found if link.source not in hidden and link.target not in hidden]
 
     def _count(self, table: str) -> int:
         sql = f"SELECT count(*) FROM {table} WHERE cid = %s"
@@ -168,9 +198,11 @@ class Reading(Collection):
             while row := self._all(sql, (part.cid, last)):
                 last = row[0][0]
                 found.add(last)
+        where = self._unexpired(where)
         return [key for key in sorted(found) if where is None or self.has_field(key, where)]
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Rechecked | None:
+        where = self._unexpired(where)
         if where is None and not exclude:
             return None
         return Rechecked(partial(self._allowed, where), frozenset(self.dids(exclude).values()))
@@ -190,7 +222,7 @@ class Reading(Collection):
         """The condition every leg applies; None when everything may answer."""
         if where is not None and within is not None:  # each time: what is kept may be of a caller with another filter
             self.check_fields(where, within)
-        asked = both(within, where)
+        asked = self._unexpired(both(within, where))
         if asked is None and not exclude:
             return None
         scope = self._scope_of(asked, version, within is None) if asked is not None else Scope(self._all, self.parts)

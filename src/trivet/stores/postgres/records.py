@@ -29,7 +29,9 @@ from trivet.stores.scoped import check_within
 from trivet.types import Document, Link
 
 #: Document, in order
-COLUMNS = "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses"
+COLUMNS = (
+    "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses, expires"
+)
 _ROW = f"{COLUMNS}, hash"
 MAX_KEY = 500  # characters of a metadata key: it is part of an index
 
@@ -139,7 +141,7 @@ def _replace(
     told = '"triples"' in old[5] or '"triples"' in item.meta
     # what a document tells of is read with its passages, and a projection hears of new passages only
     retold = told and triples_of(json.loads(old[5])) != triples_of(item.document.meta)
-    return bytes(old[13]) != item.hash or item.vector is not None or retold
+    return bytes(old[14]) != item.hash or item.vector is not None or retold
 
 
 def _outgoing(connection: Connection, place: Place, identifier: str, within: Filter | None) -> set[Link]:
@@ -182,6 +184,7 @@ def _row(
         document.valid_from.timestamp() if document.valid_from else None,
         document.valid_to.timestamp() if document.valid_to else None,
         max(document.accesses, accesses),  # a count never goes down
+        document.expires.timestamp() if document.expires else None,
         item.hash,
     )
 
@@ -316,8 +319,17 @@ def touch(connection: Connection, parts: Parts, ids: Sequence[str], at: float) -
     )
 
 
+def prolong(connection: Connection, parts: Parts, identifier: str, at: datetime | None) -> None:
+    """Let a document that is told again live as long as the longer of both says."""
+    until = at.timestamp() if at else None
+    connection.execute(
+        "UPDATE documents SET expires = %s WHERE cid = %s AND id = %s AND (%s::float8 IS NULL OR expires < %s)",
+        (until, parts.of_id(identifier).cid, identifier, until, until),
+    )
+
+
 def document_of(row: tuple[Any, ...]) -> Document:
-    _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses = row
+    _, identifier, title, text, kind, meta, importance, created, updated, accessed, *bounds, accesses, expires = row
     try:
         return Document(
             identifier,
@@ -329,9 +341,10 @@ def document_of(row: tuple[Any, ...]) -> Document:
             datetime.fromtimestamp(created, UTC),
             datetime.fromtimestamp(updated, UTC),
             _time(accessed),
-            _time(valid_from),
-            _time(valid_to),
+            _time(bounds[0]),
+            _time(bounds[1]),
             accesses,
+            _time(expires),
         )
     except (ValueError, TypeError, OverflowError) as error:  # somebody else wrote to our tables
         raise StoreError(f"store: the row of document {identifier!r} is damaged ({error}); restore a backup") from error

@@ -47,13 +47,15 @@ def _remove_passages(connection: Connection, place: Place, part: Part, dids: lis
     count(connection, place, passages=-len(gone), words=-sum(length for _, length in gone))
 
 
-def remove(connection: Connection, place: Place, dids: Sequence[int]) -> int:
-    """Delete documents with everything that hangs on them."""
+def remove(connection: Connection, place: Place, dids: Sequence[int], judged: bool = False) -> int:
+    """Delete documents with everything that hangs on them; ``judged``: and with the feedback on them."""
     remove_passages(connection, place, dids)
     gone: list[str] = []
     for part, own in place.parts.by_number(dids).items():
         sql = "DELETE FROM documents WHERE cid = %s AND did = ANY(%s) RETURNING id"
         gone += [identifier for (identifier,) in connection.execute(sql, (part.cid, own))]
     links.remove_of(connection, place.root, gone)
+    if judged and gone:
+        connection.execute("DELETE FROM feedback WHERE cid = %s AND id = ANY(%s)", (place.root, gone))
     count(connection, place, documents=-len(gone))
     return len(gone)

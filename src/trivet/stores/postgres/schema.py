@@ -202,6 +202,13 @@ CREATE TABLE key_filters (
 CREATE TABLE generation (id text PRIMARY KEY);  -- one row, made at random: no caller is told it
 """
 
+#: Of migration 5: when documents expire, and up to where ``removed`` was pruned.
+FORGETTING = """
+ALTER TABLE documents ADD COLUMN expires double precision;
+CREATE INDEX documents_expires ON documents (cid, expires) WHERE expires IS NOT NULL;
+ALTER TABLE heads ADD COLUMN pruned bigint NOT NULL DEFAULT 0;
+"""
+
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
 #: all of them.
 REFERENCE = ("numbers", "collections", "keys")
@@ -299,7 +306,12 @@ def fourth(server: Server) -> list[str]:
     return [*statements(KEY_FILTERS), *spread, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
 
 
-MIGRATIONS = (first, second, third, fourth)
+def fifth(server: Server) -> list[str]:
+    """The statements of migration 5."""
+    return statements(FORGETTING)
+
+
+MIGRATIONS = (first, second, third, fourth, fifth)
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:

@@ -6,16 +6,17 @@ What changes it, what the legs find in it, and its care; ``reading.py`` and ``em
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, NotFoundError, TrivetError
-from trivet.filters import Filter
+from trivet.filters import Filter, Range
 from trivet.stores.contract import Change, Found, Model, Prepared, State, Written
 from trivet.stores.postgres import comparison, judgements, links, postings, records, removals
-from trivet.stores.postgres.collection import now, of_one_state
+from trivet.stores.postgres.collection import advance, now, of_one_state
 from trivet.stores.postgres.counts import counts
 from trivet.stores.postgres.embedding import Embedding
 from trivet.stores.postgres.meaning import Meaning
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
     from trivet.graph.block import Graph
     from trivet.graph.walk import Tie
     from trivet.stores.contract import Progress, Steps
+    from trivet.stores.postgres.store import PostgresStore
     from trivet.types import Vector
 
 
 class Shelf(Reading, Embedding):
     """One collection. Safe to use from many threads."""
+
+    def __init__(self, store: PostgresStore, cid: int, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(store, cid, name, config)
+        self._sweeping = threading.Event()
+        self.swept: Callable[[list[int]], None] = lambda dids: None  # told which documents a sweep has forgotten
 
     # --- settings and models ------------------------------------------------------------------------------------------
 
@@ -96,6 +103,7 @@ class Shelf(Reading, Embedding):
     # --- records ----------------------------------------------------------------------------------------------------
 
     def write(self, batch: Sequence[Prepared], mid: int | None, within: Filter | None = None) -> Written:
+        self._forget_expired()
         with self._changing() as (connection, place, _):
             return records.write(connection, place, mid, batch, now(), within)
 
@@ -110,6 +118,7 @@ class Shelf(Reading, Embedding):
         within: Filter | None = None,
     ) -> tuple[str, Written | None]:
         """Store it, unless a document that is ``same`` is there: that one is reinforced. (id, what was written)"""
+        self._forget_expired()
         with self._changing() as (connection, place, _):
             own = records.find(connection, self.parts, item.document.id) if named else None
             if own is not None and allowed(own, within):
@@ -122,6 +131,7 @@ class Shelf(Reading, Embedding):
             records.touch(connection, self.parts, [twin.id], now())
             sql = "UPDATE documents SET importance = %s WHERE cid = %s AND id = %s"
             connection.execute(sql, (importance(twin.importance), self.parts.of_id(twin.id).cid, twin.id))
+            records.prolong(connection, self.parts, twin.id, item.document.expires)
             linked = [replace(link, source=twin.id) for link in item.links or ()]
             if within is not None:
                 check_ends(linked, records.visible(connection, self.parts, ends(linked), within), self.name)
@@ -136,19 +146,50 @@ class Shelf(Reading, Embedding):
         within: Filter | None = None,
     ) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
+        self._forget_expired()
         with self._changing() as (connection, place, _):
             known = records.find(connection, self.parts, identifier)
             if known is None or not allowed(known, within):
                 raise NotFoundError(f"id: there is no document {identifier!r} in collection {self.name!r}")
             return records.write(connection, place, mid, [change(known)], now(), within)
 
-    def remove(self, where: Filter) -> list[int]:
+    def remove(self, where: Filter, judged: bool = False) -> list[int]:
+        self._forget_expired()
         with self._changing() as (connection, place, _):
             dids = matching(links.asking(connection), self.parts, where)
-            removals.remove(connection, place, dids)
+            removals.remove(connection, place, dids, judged)
         return dids
 
+    def sweep(self) -> list[int]:
+        """Forget the documents whose time has passed; return their row numbers."""
+        with self._held() as (connection, place, _):
+            dids = matching(links.asking(connection), self.parts, Range("expires", lte=now()))
+            if dids:
+                removals.remove(connection, place, dids, judged=True)
+                advance(connection, self.cid)
+        if dids:
+            self.swept(dids)
+        return dids
+
+    def _forget_expired(self) -> None:
+        """Forget what has expired first: an id that comes again is a new document, and nobody links to an old one."""
+        if self._passed() is not None:
+            self.sweep()
+
+    def _notice_expired(self) -> None:
+        if not self.read_only and not self._sweeping.is_set():
+            self._sweeping.set()
+            self.store.start(self._sweep_quietly)
+
+    def _sweep_quietly(self) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed or busy: nobody sees them, and somebody sweeps later
+                self.sweep()
+        finally:
+            self._sweeping.clear()
+
     def link(self, given: Sequence[Link], within: Filter | None = None) -> None:
+        self._forget_expired()
         with self._changing() as (connection, _, _):
             check_ends(given, records.visible(connection, self.parts, ends(given), within), self.name)
             links.add(connection, self.cid, given)
@@ -161,12 +202,14 @@ class Shelf(Reading, Embedding):
             return connection.execute(sql, (self.cid, source, target, kind)).rowcount
 
     def touch(self, ids: Sequence[str], within: Filter | None = None) -> int:
+        self._forget_expired()
         with self._held() as (connection, _, _):
             seen = ids if within is None else list(records.visible(connection, self.parts, ids, within))
             return records.touch(connection, self.parts, seen, now())
 
     def judge(self, given: Feedback, within: Filter | None = None) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
+        self._forget_expired()
         with self._held() as (connection, _, _):
             if not records.visible(connection, self.parts, [given.id], within):
                 told = f"there is no document {given.id!r} in collection {self.name!r}"
@@ -195,8 +238,8 @@ class Shelf(Reading, Embedding):
     def feedbacks(self, where: Filter | None = None) -> list[Feedback]:
         self.state()  # refuses a collection that was dropped
         found = judgements.read(self._all, self.cid)
-        seen = self._seen([item.id for item in found], where)
-        return found if seen is None else [item for item in found if item.id in seen]
+        hidden = self._hidden([item.id for item in found], where)
+        return [item for item in found if item.id not in hidden]
 
     # --- finding: what the legs ask ---------------------------------------------------------------------------------
 
@@ -286,6 +329,19 @@ class Shelf(Reading, Embedding):
             meaning = Meaning(self._database, self.parts, state.model)
             if meaning.wants_index() and not meaning.has_index():
                 meaning.build()
+
+    def compact(self, progress: Progress | None = None) -> int:
+        """Count the terms anew without what was removed, write this machine's graph anew, and prune the removals."""
+        self._connections.rewrite()
+        self.store.recount(self)
+        self._packed = 0
+        self._pack(self.parts.up_to(self._all("SELECT last_passage FROM heads WHERE cid = %s", (self.cid,))[0][0]))
+        applied = self._connections.applied
+        with self._held() as (connection, _, _):
+            sql = "UPDATE heads SET pruned = greatest(pruned, least(last_removed, %s)) WHERE cid = %s"
+            connection.execute(sql, (applied, self.cid))  # least() passes over a null
+            sql = "DELETE FROM removed WHERE cid = %s AND seq <= (SELECT pruned FROM heads WHERE cid = %s)"
+            return connection.execute(sql, (self.cid, self.cid)).rowcount
 
     def tidy_words(self, progress: Progress | None = None) -> None:
         if self._database.server.bm25 and not self.read_only and not self.parts.spread:

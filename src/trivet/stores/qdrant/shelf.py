@@ -59,9 +59,9 @@ class QdrantShelf:
         self._lock = threading.Lock()
         self._sound: set[int] = set()  # models whose points were compared and have been kept up since
         self._missed: set[int] = set()  # those of which Qdrant did not take something
-        self._marks: dict[
-            int, Mark
-        ] = {}  # the newest state of the companion that is known to follow each model's marker
+        #: The newest state of the companion that is known to follow each model's marker.
+        self._marks: dict[int, Mark] = {}
+        inner.swept = self._remove_points
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -108,13 +108,16 @@ class QdrantShelf:
         self._follow([identifier])
         return written
 
-    def remove(self, where: Filter) -> list[int]:
-        dids = self._inner.remove(where)
+    def remove(self, where: Filter, judged: bool = False) -> list[int]:
+        dids = self._inner.remove(where, judged)
+        self._remove_points(dids)
+        return dids
+
+    def _remove_points(self, dids: list[int]) -> None:
         for mid in self._kept() if dids else ():
             with self._noting(mid):
                 self._put(mid, [], self._mark(mid, self._inner.state()))
                 self._points.remove(self._place(mid), dids)
-        return dids
 
     def add_vectors(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         self._inner.add_vectors(mid, vectors)

@@ -70,6 +70,10 @@ class QdrantStore:
     def cursor_key(self) -> bytes:
         return self._companion.cursor_key()
 
+    def reclaim(self) -> None:
+        """The companion's; Qdrant merges its own segments."""
+        self._companion.reclaim()
+
     def files(self) -> set[Path]:
         own = {Path(self._place.client["path"]).resolve()} if self._place.local else set()
         return self._companion.files() | own

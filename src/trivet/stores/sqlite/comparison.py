@@ -23,6 +23,7 @@ from trivet.concepts import digest, key_of
 from trivet.graph.block import Block, Entry, Graph, ranges
 from trivet.stores.sqlite import graph as graphs
 from trivet.stores.sqlite.forward import hash_of
+from trivet.stores.sqlite.snapshots import PrunedError
 from trivet.stores.sqlite.vectors import DamagedError
 
 if TYPE_CHECKING:
@@ -96,6 +97,26 @@ class Differences:
         return found
 
 
+class Removals(Protocol):
+    def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
+
+
+def _of_now(found: Differences, truth: Removals, applied: int) -> Differences:
+    """Leave out what was removed since the index was taken; all of it where others have compacted the store since:
+    what they removed is no longer kept, and the index that was compared is not in use any more."""
+    try:
+        return found.without({pid for _, pid in truth.removed_after(applied)})
+    except PrunedError:
+        return Differences(found.index, {}, found.compared)
+
+
+def _any_removed(truth: Removals) -> bool:
+    try:
+        return bool(truth.removed_after(0))
+    except PrunedError:
+        return True
+
+
 # --- words and trigrams -----------------------------------------------------------------------------------------------
 
 
@@ -161,7 +182,7 @@ def compare_terms(
         found.add(what, expected.pids[wrong].tolist(), expected.dids[wrong].tolist())
     _, here = right.at(mine.pids)
     found.add("passages are in the index and not in the store", mine.pids[~here].tolist(), mine.dids[~here].tolist())
-    return found.without({pid for _, pid in truth.removed_after(held.tail_removed)})
+    return _of_now(found, truth, held.tail_removed)
 
 
 def _analysed(
@@ -350,7 +371,7 @@ def compare_vectors(held: HeldVectors, truth: VectorTruth, report: Report | None
     except DamagedError as error:
         found.add_whole(str(error))
     found.add("vectors are in the index and not in the store", pids[~seen].tolist(), dids[~seen].tolist())
-    return found.without({pid for _, pid in truth.removed_after(held.removed)})
+    return _of_now(found, truth, held.removed)
 
 
 def _compare_rows(
@@ -454,10 +475,10 @@ def compare_graph(held: HeldGraph, truth: graphs.Source, report: Report | None =
     found.add("documents are in the index and not in the store", first.values(), first.keys())
     if any(_back_sum(block) != _forward_sum(block) for block in held.blocks):
         found.add_whole("edges differ between the two directions")
-    if not truth.removed_after(0):  # else a name may be of a document that is gone
+    if not _any_removed(truth):  # else a name may be of a document that is gone
         wrong_names = [value for value, name in doubtful.items() if name not in forms.written.get(value, ())]
         found.add("names are not those of their concepts", *_named_by(held.blocks[0], wrong_names))
-    return found.without({pid for _, pid in truth.removed_after(held.removed)})
+    return _of_now(found, truth, held.removed)
 
 
 class _Forms(dict[int, str]):

@@ -49,6 +49,8 @@ def timeline(
 ) -> tuple[str, list[Period]]:
     """(the step, how many documents in each period that has any); ``column`` is from the closed list of times."""
     condition, bound = within
+    if column == "expires":
+        column = "(SELECT at FROM expiries WHERE expiries.did = documents.did)"
     if step is None:
         sql = f"SELECT min({column}), max({column}) FROM documents WHERE cid = ?{condition}"
         first, last = connection.execute(sql, (cid, *bound)).fetchone()

@@ -93,6 +93,8 @@ def _comparable(field: str, value: Value) -> bool:
 
 def _select(field: str, cid: int, test: str, values: list[Any]) -> Sql:
     built_in, name = split_field(field)
+    if built_in and name == "expires":
+        return f"SELECT did FROM expiries WHERE cid = ? AND {test.format(column='at')}", [cid, *values]
     if built_in:  # a name from the closed list, never user text
         return f"SELECT did FROM documents WHERE cid = ? AND {test.format(column=name)}", [cid, *values]
     return f"SELECT DISTINCT did FROM fields WHERE cid = ? AND key = ? AND {test.format(column='value')}", [

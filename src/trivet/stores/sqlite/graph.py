@@ -36,6 +36,8 @@ GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assemb
 BATCH = 2_000  # passages read from the truth at a time
 SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
 MANY = 20_000  # documents taken in one go before their arrays are made: as Python objects they are ten times as large
+WAIT = 600.0  # seconds, for another process that writes a snapshot
+PRUNED_TRIES = 3  # times that removals may be pruned by others while the news are read
 _FORMAT = 2
 
 Progress = Callable[[int, int], None]
@@ -50,7 +52,11 @@ class Source(Protocol):
     def count_after(self, pid: int) -> int: ...
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        """(seq, pid) in order."""
+        """(seq, pid) in order; ``PrunedError`` where some are no longer kept."""
+
+    def last_removed(self) -> int: ...
+
+    def pruned(self) -> int: ...
 
     def newest(self) -> int:
         """The last passage there ever was."""
@@ -79,7 +85,8 @@ class GraphIndex:
         self._passages: dict[int, int] = {}  # pid → did, of the tail
         self._names: dict[int, str] = {}
         self._folded: list[Block] = []  # on their way into the bulk
-        self._pid = self._removed = self._settled = self._left = 0
+        self._pid = self._settled = self._left = 0
+        self._removed = self._source.last_removed()  # what is read from now on needs none before
         self._graph: Graph | None = None
 
     # --- catching up --------------------------------------------------------------------------------------------------
@@ -117,6 +124,17 @@ class GraphIndex:
         return self._source.newest() - self._pid > passages and self.behind > passages
 
     def _read_news(self, progress: Progress | None = None, give_way: Callable[[], None] | None = None) -> None:
+        """Read what is new; all of it where another process has pruned removals that were not read yet."""
+        for _ in range(PRUNED_TRIES):
+            try:
+                self._read(progress, give_way)
+                return
+            except snapshots.PrunedError:
+                self._clear()
+                self._open()
+        self._read(progress, give_way)
+
+    def _read(self, progress: Progress | None, give_way: Callable[[], None] | None) -> None:
         total, done, changed = self._source.count_after(self._pid), 0, False
         while True:
             batch = self._source.passages_after(self._pid, BATCH)
@@ -205,6 +223,33 @@ class GraphIndex:
                 self._open()
                 self._read_news()  # what came while the snapshot was written
 
+    @deadline.lifted()
+    def rewrite(self) -> None:
+        """Write the snapshot anew without removed documents, where there is one; searches go on meanwhile."""
+        if not self._folder.exists():
+            return
+        with self._lock:
+            self._read_news()
+            pid, removed, names, parts = self._pid, self._removed, self._names, (self._base, self._tail)
+        checkpoint = self._source.checkpoint(self._folder.name)
+        with acquire(self._folder / "lock", WAIT):
+            found = snapshots.newest_first(self._folder)
+            if found and found[0].name >= _named(pid, removed):
+                snapshots.keep_only(found[0])
+            elif found and (whole := merged(parts, lambda concept: names.get(concept, ""))):
+                self._write(whole, pid, removed, checkpoint)
+            else:
+                snapshots.delete_all(self._folder)
+        with self._lock:
+            self._clear()
+            self._open()
+            self._read_news()
+
+    @property
+    def applied(self) -> int | None:
+        """The last removal that the snapshot on disk has applied; None where there is none."""
+        return snapshots.applied(self._folder)
+
     def discard(self) -> None:
         """Throw the snapshot away; the next catch-up reads the truth again."""
         with self._lock:
@@ -216,22 +261,25 @@ class GraphIndex:
 
     def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        final = self._folder / _named(pid, removed)
         with acquire(self._folder / "lock", 0):
-            if any(other.name >= final.name for other in snapshots.newest_first(self._folder)):
-                return  # another process was here first
-            draft = self._folder / f"draft-{uuid.uuid4().hex}"
-            draft.mkdir()
-            for name in ARRAYS:
-                np.save(draft / f"{name}.npy", getattr(block, name))
-            np.save(draft / "names.npy", block.names.text)
-            np.save(draft / "ends.npy", block.names.ends)
-            sums = snapshots.checksums(draft)
-            state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
-            state["checkpoint"] = checkpoint
-            (draft / "state.json").write_text(json.dumps(state))
-            draft.rename(final)
-            snapshots.keep_only(final)
+            if not any(other.name >= _named(pid, removed) for other in snapshots.newest_first(self._folder)):
+                self._write(block, pid, removed, checkpoint)  # else another process was here first
+
+    def _write(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
+        """Write a snapshot and delete the others. The lock is held."""
+        final = self._folder / _named(pid, removed)
+        draft = self._folder / f"draft-{uuid.uuid4().hex}"
+        draft.mkdir()
+        for name in ARRAYS:
+            np.save(draft / f"{name}.npy", getattr(block, name))
+        np.save(draft / "names.npy", block.names.text)
+        np.save(draft / "ends.npy", block.names.ends)
+        sums = snapshots.checksums(draft)
+        state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
+        state["checkpoint"] = checkpoint
+        (draft / "state.json").write_text(json.dumps(state))
+        draft.rename(final)
+        snapshots.keep_only(final)
 
     def _open(self) -> None:
         """Take the newest whole snapshot; delete damaged and foreign ones."""
@@ -240,6 +288,8 @@ class GraphIndex:
                 block, state = _load(folder, self._identity)
                 if not self._source.knows(self._folder.name, state["checkpoint"]):
                     raise snapshots.ForeignError(folder.name)
+                if state["removed"] < self._source.pruned():
+                    raise snapshots.PrunedError(folder.name)
             except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:

@@ -54,6 +54,7 @@ BULK = 65_536  # vectors; more that are new at once go to disk as they are read
 IN_MEMORY = 256_000_000  # bytes of vectors read at once; more stay in their file, and each query reads what it compares
 HIGHEST = 1.01  # a cosine beyond this is a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot of what would not fit in memory
+PRUNED_TRIES = 3  # times that removals may be pruned by others while the news are read
 _FORMAT = 7
 _VECTORS, _SUMS = "vectors.f32", "sums.npy"
 
@@ -66,7 +67,12 @@ class Source(Protocol):
 
     def vectors_between(self, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
 
-    def removed_after(self, seq: int) -> list[tuple[int, int]]: ...
+    def removed_after(self, seq: int) -> list[tuple[int, int]]:
+        """(seq, pid) in order; ``PrunedError`` where some are no longer kept."""
+
+    def last_removed(self) -> int: ...
+
+    def pruned(self) -> int: ...
 
     def checkpoint(self, name: str) -> dict[str, Any]: ...
 
@@ -84,12 +90,12 @@ class VectorIndex:
 
     def _clear(self) -> None:
         self._base, self._tail, self._room = joined([], self._dim), joined([], self._dim), Room(self._dim)
-        self._vid = self._removed = 0
+        self._vid, self._removed = 0, self._source.last_removed()  # what is read from now on needs none before
 
     @property
     def size(self) -> int:
         with self._lock:
-            return int(sum(np.count_nonzero(block.pids) for block in (self._base, self._tail)))
+            return _alive(self._base) + _alive(self._tail)
 
     @deadline.lifted()
     def catch_up(self, version: int) -> None:
@@ -104,6 +110,17 @@ class VectorIndex:
                 self.deleted = []
 
     def _read_news(self) -> None:
+        """Read what is new; all of it where another process has pruned removals that were not read yet."""
+        for _ in range(PRUNED_TRIES):
+            try:
+                self._read()
+                return
+            except snapshots.PrunedError:
+                self._clear()
+                self._open()
+        self._read()
+
+    def _read(self) -> None:
         news: list[Part] = []
         vid, room = self._vid, True
         while True:
@@ -184,6 +201,34 @@ class VectorIndex:
                 self._open()
                 self._read_news()  # what came while the snapshot was written
 
+    @deadline.lifted()
+    def rewrite(self) -> None:
+        """Write the snapshot anew without removed vectors, where there is one; searches go on meanwhile."""
+        if not self._folder.exists():
+            return
+        with self._lock:
+            self._read_news()
+            base, tail, vid, removed = self._base, self._tail, self._vid, self._removed
+        checkpoint = self._source.checkpoint(self._folder.name)
+        with acquire(self._folder / "lock", WAIT):
+            found = snapshots.newest_first(self._folder)
+            if found and found[0].name >= _named(vid, removed):
+                snapshots.keep_only(found[0])
+            elif found and _alive(base) + _alive(tail) > SNAPSHOT_FROM:
+                parts = (part for block in (base, tail) for part in block.parts())
+                self._snapshot(parts, lambda: (vid, checkpoint), removed)
+            else:
+                snapshots.delete_all(self._folder)
+        with self._lock:
+            self._clear()
+            self._open()
+            self._read_news()
+
+    @property
+    def applied(self) -> int | None:
+        """The last removal that the snapshot on disk has applied; None where there is none."""
+        return snapshots.applied(self._folder)
+
     def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
         """(cosine, pid, did), one per document, best first. ``query`` has unit length."""
         with self._lock:
@@ -262,6 +307,8 @@ class VectorIndex:
                 base, state = _load(folder, self._dim, self._identity)
                 if not self._source.knows(self._folder.name, state["checkpoint"]):
                     raise snapshots.ForeignError(folder.name)
+                if state["removed"] < self._source.pruned():
+                    raise snapshots.PrunedError(folder.name)
             except TrivetError:  # of the truth, which says nothing about the snapshot
                 raise
             except Exception as error:
@@ -327,6 +374,10 @@ def _rows(path: Path, sums: Sums, dim: int) -> Rows:
 
 def _named(vid: int, removed: int) -> str:
     return f"snapshot-{max(vid, 0):016d}-{removed:016d}"
+
+
+def _alive(block: Block) -> int:
+    return int(np.count_nonzero(block.pids))
 
 
 def _without(block: Block, pids: set[int]) -> Block:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from trivet.stores.sqlite.terms import TermIndex
     from trivet.stores.sqlite.words import Progress
 
+_MODELS = "SELECT mid, id, spec, dim, vectors FROM models WHERE cid = ?"
 PAUSE, PATIENCE = 0.002, 50  # seconds, and how many such the background waits for a search before it goes on
 
 
@@ -204,6 +205,43 @@ class Projections(Scopes):
             self._words = self._trigrams = self._graph = None
             self._meanings.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- forgetting ---------------------------------------------------------------------------------------------------
+
+    def rewrite_projections(self, progress: Progress | None = None) -> None:
+        """Write every index that is on disk anew without removed passages, and delete what belongs to nobody."""
+        for index in self._term_indexes():
+            index.rewrite(progress)
+        for snapshot in self._snapshots():
+            snapshot.rewrite()
+        self.receipts.forget()  # they name ids
+
+    def settle_projections(self) -> None:
+        """Bring every index that is on disk up to date there; ``Timeout`` when another process is at one."""
+        for index in self._term_indexes():
+            index.settle()
+        for snapshot in self._snapshots():
+            snapshot.rewrite()
+
+    def applied(self) -> list[int]:
+        """Return for each index on disk the last removal that it has applied."""
+        found = [index.applied for index in (*self._term_indexes(), *self._snapshots())]
+        return [number for number in found if number is not None]
+
+    def _term_indexes(self) -> list[TermIndex]:
+        made = (("words", self.words), ("trigrams", self.trigrams))
+        return [index() for name, index in made if (self._folder / name).exists()]
+
+    def _snapshots(self) -> list[VectorIndex | GraphIndex]:
+        found: list[VectorIndex | GraphIndex] = []
+        models = {row[0]: Model(*row) for row in self._all(_MODELS, (self.cid,))}
+        for folder in self._folder.glob("meaning-*"):
+            model = models.get(int(folder.name.rpartition("-")[2]))
+            if model is None:
+                shutil.rmtree(folder, ignore_errors=True)  # of a model that was replaced
+            else:
+                found.append(self.meaning(model))
+        return [*found, *([self.concepts()] if (self._folder / "graph").exists() else [])]
 
     # --- in the background ------------------------------------------------------------------------------------------
 

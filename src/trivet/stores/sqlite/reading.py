@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from trivet.analysis import Analyzer
 from trivet.errors import NotFoundError, StoreReplacedError
 from trivet.filters import Filter
 from trivet.stores.contract import Change, Counts, Model, State
-from trivet.stores.sqlite import chains, facets, feedback, history, records
+from trivet.stores.expiring import is_alive, unexpired
+from trivet.stores.sqlite import chains, expiries, facets, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.types import Document, Facet, Feedback, Link, Period, Resolutions, Successions
 
@@ -28,6 +30,9 @@ _STATE = (
     "FROM collections c JOIN timeline t ON t.cid = c.cid AND t.version = c.version "
     "LEFT JOIN models m ON m.mid = c.mid WHERE c.cid = ?"
 )
+
+
+PAGE = 500  # documents read at a time where all of them are
 
 
 class Reading:
@@ -102,6 +107,16 @@ class Reading:
         rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
         return str(rows[0][0]) if rows else ""
 
+    def _unexpired(self, where: Filter | None) -> Filter | None:
+        """Return the filter, and not expired; the same filter where nothing has expired."""
+        ((passed,),) = self._all(expiries.PASSED, (self.cid, time.time()))
+        if passed is not None:
+            self._notice_expired()
+        return unexpired(where, passed)
+
+    def _notice_expired(self) -> None:
+        """Documents whose time has passed are still there; a shelf that can be written sweeps them."""
+
     def links_of(self, identifier: str | None = None, where: Filter | None = None) -> list[Link]:
         """Links from or to a document, every link without one; both of whose ends the filter allows."""
         sql = "SELECT source, target, type, weight FROM links WHERE cid = ?"
@@ -111,35 +126,40 @@ class Reading:
             values = (self.cid, identifier, self.cid, identifier)
         with self.snapshot():
             found = [Link(*row) for row in self._all(f"{sql} ORDER BY source, target, type", values)]
-            seen = self._seen([end for link in found for end in (link.source, link.target)], where)
-        return found if seen is None else [link for link in found if link.source in seen and link.target in seen]
+            hidden = self._hidden([end for link in found for end in (link.source, link.target)], where)
+        return [link for link in found if link.source not in hidden and link.target not in hidden]
 
-    def _seen(self, ids: Iterable[str], where: Filter | None) -> set[str] | None:
-        """Those of the ids that the filter allows; None: there is no filter."""
-        if where is None:
-            return None
+    def _hidden(self, ids: Iterable[str], where: Filter | None) -> set[str]:
+        """Return those of the ids that may not be seen. Without a filter, an id that is not here may."""
+        wanted, allowed = list(dict.fromkeys(ids)), self._unexpired(where)
+        if allowed is None:
+            return set()
         with self._database.explained():
-            return records.visible(self._database.read(), self.cid, list(dict.fromkeys(ids)), where)
+            connection = self._database.read()
+            seen = records.visible(connection, self.cid, wanted, allowed)
+            there = set(wanted) if where is not None else records.visible(connection, self.cid, wanted, None)
+        return there - seen
 
     def feedbacks(self, where: Filter | None = None) -> list[Feedback]:
         self.state()  # refuses a collection that was dropped
         with self.snapshot():
             found = feedback.read(self._database.read(), self.cid)
-            seen = self._seen([item.id for item in found], where)
-        return found if seen is None else [item for item in found if item.id in seen]
+            hidden = self._hidden([item.id for item in found], where)
+        return [item for item in found if item.id not in hidden]
 
     def dids(self, ids: Sequence[str]) -> dict[str, int]:
         found: dict[str, int] = {}
         for start in range(0, len(ids), 500):
             chunk = list(ids[start : start + 500])
             marks = ", ".join("?" * len(chunk))
-            rows = self._all(f"SELECT id, did FROM documents WHERE cid = ? AND id IN ({marks})", (self.cid, *chunk))
-            found.update(rows)
+            sql = f"SELECT id, did FROM documents WHERE cid = ? AND id IN ({marks}) AND did NOT IN ({expiries.GONE})"
+            found.update(self._all(sql, (self.cid, *chunk, self.cid, time.time())))
         return found
 
     def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
         with self._database.explained():
-            return records.fetch(self._database.read(), dids)
+            found = records.fetch(self._database.read(), dids)
+        return {did: document for did, document in found.items() if is_alive(document)}
 
     def fetch_spans(self, pids: Sequence[int]) -> dict[int, tuple[int, int, int, int]]:
         with self._database.explained():
@@ -148,28 +168,20 @@ class Reading:
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Every document, by row number, a page at a time so that no read transaction stays open."""
         last = 0
-        condition = ""
-        values: list[Any] = []
-        if where is not None:
-            sql, values = compile_filter(where, self.cid)
-            condition = f" AND did IN ({sql})"
-        sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT 500"
-        while rows := self._all(sql, (self.cid, last, *values)):
-            last = rows[-1][0]
-            yield from map(records.document_of, rows)
+        while found := self.page(where, last, PAGE):
+            last = found[-1][0]
+            yield from (document for _, document in found)
 
     def page(self, where: Filter | None, after: int, limit: int) -> list[tuple[int, Document]]:
         """(row number, document) of those behind a row number, in its order. A document keeps its number for good and
         a new one gets a higher one: whoever goes on from the last number skips nothing and sees nothing twice."""
-        condition = ""
-        values: list[Any] = []
-        if where is not None:
-            sql, values = compile_filter(where, self.cid)
-            condition = f" AND did IN ({sql})"
+        condition, values = self._within(where)
         sql = f"SELECT {records.COLUMNS} FROM documents WHERE +cid = ? AND did > ?{condition} ORDER BY did LIMIT ?"
         return [(row[0], records.document_of(row)) for row in self._all(sql, (self.cid, after, *values, limit))]
 
     def _within(self, where: Filter | None) -> facets.Condition:
+        """Return the condition on ``did`` that the filter makes, and values; without what has expired."""
+        where = self._unexpired(where)
         if where is None:
             return "", ()
         sql, values = compile_filter(where, self.cid)
@@ -177,8 +189,8 @@ class Reading:
 
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
         """The kinds first, then every field of the metadata that a document has, ``most`` of them."""
-        within = self._within(where)
         with self.snapshot():
+            within = self._within(where)
             connection = self._database.read()
             found = [facets.kinds(connection, self.cid, within, values)]
             for key in self.fields():
@@ -195,22 +207,24 @@ class Reading:
     def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         """(id, id of what directly supersedes it), both of which the filter allows."""
         with self.snapshot():
-            found = facets.superseded(self._database.read(), self.cid, ids, -1 if where else limit)
-            seen = self._seen([end for pair in found for end in pair], where)
-        return (found if seen is None else [pair for pair in found if seen.issuperset(pair)])[:limit]
+            every = self._unexpired(where) is None
+            found = facets.superseded(self._database.read(), self.cid, ids, limit if every else -1)
+            hidden = self._hidden([end for pair in found for end in pair], where)
+        return [pair for pair in found if hidden.isdisjoint(pair)][:limit]
 
     def texts(self, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         with self._database.explained():
             return facets.texts(self._database.read(), self.cid, limit, self._within(where))
 
     def counts(self, where: Filter | None = None) -> Counts:
-        condition, values = self._within(where)
         with self.snapshot():
             state = self._state()
             mid = state.model.mid if state.model else None
+            where = self._unexpired(where)
             if where is None:
                 ((links,),) = self._all("SELECT count(*) FROM links WHERE cid = ?", (self.cid,))
                 return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, links)
+            condition, values = self._within(where)
             sql = f"SELECT count(*) FROM documents WHERE cid = ?{condition}"
             ((documents,),) = self._all(sql, (self.cid, *values))
             ((passages, embedded),) = self._all(
@@ -231,6 +245,7 @@ class Reading:
         sql = "SELECT key FROM fields WHERE cid = ? AND key > ? ORDER BY key LIMIT 1"
         while row := self._all(sql, (self.cid, found[-1] if found else "")):
             found.append(row[0][0])
+        where = self._unexpired(where)
         return found if where is None else [key for key in found if self.has_field(key, where)]
 
     def has_field(self, key: str, where: Filter | None) -> bool:

@@ -20,7 +20,7 @@ from trivet.errors import StoreError
 from trivet.filters import Filter, flatten, matches
 from trivet.stores.contract import Prepared, Written
 from trivet.stores.scoped import check_within
-from trivet.stores.sqlite import access, feedback
+from trivet.stores.sqlite import access, expiries, feedback
 from trivet.twins import quick
 from trivet.types import SUPERSEDES, Document, Link
 
@@ -31,7 +31,8 @@ _IN_CHUNK = 500  # ids per look-up, well under SQLite's parameter limit
 #: Document, in order
 COLUMNS = (
     "did, id, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, "
-    "coalesce((SELECT count FROM access WHERE access.did = documents.did), 0)"
+    "coalesce((SELECT count FROM access WHERE access.did = documents.did), 0), "
+    "(SELECT at FROM expiries WHERE expiries.did = documents.did)"
 )
 
 
@@ -75,6 +76,7 @@ def write(
     pids = _add_passages(connection, cid, mid, rows)
     _add_fields(connection, cid, rows)
     access.at_least(connection, [(did, cid, item.document.accesses) for did, item in rows if item.document.accesses])
+    expiries.add(connection, cid, [(did, item.document.expires) for did, item in rows])
 
     moved: list[tuple[int, Prepared]] = []
     embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
@@ -86,9 +88,13 @@ def write(
         outgoing = _outgoing(connection, cid, item.document.id, within) if item.links is not None else set()
         relinked = item.links is not None and outgoing != set(item.links)
         moves = item.vector is not None and not _is_embedded(connection, mid, did, item.vector)
-        if _same(row, old) and not moves and not relinked:
+        expires = item.document.expires
+        reset = expiries.of(connection, did) != (expires.timestamp() if expires else None)
+        if _same(row, old) and not moves and not relinked and not reset:
             unchanged += 1
             continue
+        if reset:
+            expiries.replace(connection, cid, did, expires)
         if relinked:
             connection.executemany(
                 "DELETE FROM links WHERE cid = ? AND source = ? AND target = ? AND type = ?",
@@ -262,9 +268,10 @@ def _remove_passages(connection: sqlite3.Connection, cid: int, dids: Sequence[in
     connection.execute("UPDATE collections SET passages = passages - ? WHERE cid = ?", (len(gone), cid))
 
 
-def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int:
-    """Delete documents with everything that hangs on them."""
+def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int], judged: bool = False) -> int:
+    """Delete documents with everything that hangs on them; ``judged``: and with the feedback on them."""
     access.forget(connection, dids)
+    expiries.remove(connection, dids)
     _remove_passages(connection, cid, dids)
     count = 0
     for chunk in _chunks(dids):
@@ -274,6 +281,8 @@ def remove(connection: sqlite3.Connection, cid: int, dids: Sequence[int]) -> int
             _remove_fields(connection, cid, did, json.loads(meta))
             connection.execute("DELETE FROM links WHERE cid = ? AND source = ?", (cid, identifier))
             connection.execute("DELETE FROM links WHERE cid = ? AND target = ?", (cid, identifier))
+            if judged:
+                feedback.forget(connection, cid, None, identifier)
         connection.execute(f"DELETE FROM documents WHERE did IN ({marks})", chunk)
         count += len(rows)
     connection.execute("UPDATE collections SET documents = documents - ? WHERE cid = ?", (count, cid))
@@ -351,7 +360,7 @@ def set_importance(connection: sqlite3.Connection, cid: int, identifier: str, va
 
 
 def document_of(row: tuple[Any, ...]) -> Document:
-    _, identifier, title, text, kind, meta, importance, created, updated, accessed, valid_from, valid_to, accesses = row
+    _, identifier, title, text, kind, meta, importance, created, updated, accessed, *bounds, accesses, expires = row
     try:
         return _document(
             identifier,
@@ -363,9 +372,10 @@ def document_of(row: tuple[Any, ...]) -> Document:
             datetime.fromtimestamp(created, UTC),
             datetime.fromtimestamp(updated, UTC),
             _time(accessed),
-            _time(valid_from),
-            _time(valid_to),
+            _time(bounds[0]),
+            _time(bounds[1]),
             accesses,
+            _time(expires),
         )
     except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
         told = f"the row of document {identifier!r} is damaged ({error})"

@@ -223,6 +223,23 @@ CREATE TABLE key_filters (
 CREATE INDEX key_filters_sealed ON key_filters (filter);
 """
 
+# ``removed`` is pruned: an index that has not applied the rows up to ``pruned.seq`` can no longer be brought up to date
+# and is made anew. Expiries have a table of their own: older processes insert into ``documents`` by position.
+M008_FORGETTING = """
+CREATE TABLE pruned (
+    cid INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL            -- ``removed`` holds nothing of the collection up to this number
+);
+CREATE INDEX pruned_sealed ON pruned (seq);
+
+CREATE TABLE expiries (
+    did INTEGER PRIMARY KEY,
+    cid INTEGER NOT NULL,
+    at REAL NOT NULL                -- epoch seconds; from then on nobody sees the document
+);
+CREATE INDEX expiries_at ON expiries (cid, at);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     M001_CREATE_TABLES,
     M002_FEEDBACK,
@@ -231,6 +248,7 @@ MIGRATIONS: tuple[str, ...] = (
     M005_SEALS,
     M006_TIMELINE,
     M007_KEY_FILTERS,
+    M008_FORGETTING,
 )
 
 

@@ -62,6 +62,7 @@ class Scopes(Sources):
         return [did for (did,) in self._all(sql, values)]
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Scope | Rechecked | None:
+        where = self._unexpired(where)
         if where is None and not exclude:
             return None
         return Rechecked(partial(self._allowed, where), frozenset(self.dids(exclude).values()))
@@ -78,7 +79,7 @@ class Scopes(Sources):
         """The mask every leg applies; None when everything may answer."""
         if where is not None and within is not None:  # each time: a mask may be kept of a caller with another filter
             self.check_fields(where, within)
-        asked = both(within, where)
+        asked = self._unexpired(both(within, where))
         if asked is None and not exclude:
             return None
         from trivet.stores.sqlite.scope import Scope

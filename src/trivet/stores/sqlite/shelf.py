@@ -9,27 +9,43 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import Timeout
 
-from trivet.errors import InputError, NotFoundError
+from trivet.errors import InputError, NotFoundError, TrivetError
 from trivet.filters import Filter
 from trivet.stores.contract import Model, Prepared, Written
 from trivet.stores.scoped import allowed, check_ends, ends
-from trivet.stores.sqlite import access, feedback, history, records
+from trivet.stores.sqlite import access, expiries, feedback, history, records
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.stores.sqlite.finding import Finding
 from trivet.stores.sqlite.sources import HEAD
 from trivet.stores.sqlite.waiting import acquire, check_not_stopped
 from trivet.types import Document, Feedback, Link
 
+if TYPE_CHECKING:
+    from trivet.stores.contract import Progress
+    from trivet.stores.sqlite.store import SqliteStore
+
+
+PRUNE_FROM = 1_000  # removed passages; fewer are read in a millisecond
+PRUNE_SHARE = 0.2  # of the passages that are there
+
 
 class Shelf(Finding):
     """One collection. Safe to use from many threads."""
+
+    def __init__(self, store: SqliteStore, cid: int, uid: str, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(store, cid, uid, name, config)
+        self._sweeping, self._pruning = threading.Event(), threading.Event()
+        self._removals = 0  # made by this process since it last looked whether to prune
+        self.swept: Callable[[list[int]], None] = lambda dids: None  # told which documents a sweep has forgotten
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
@@ -81,10 +97,12 @@ class Shelf(Finding):
 
     def write(self, batch: Sequence[Prepared], mid: int | None, within: Filter | None = None) -> Written:
         self._look_at_projections()
+        self._forget_expired()
         with self._database.write() as connection:
             written = records.write(connection, self.cid, mid, batch, datetime.now(UTC).timestamp(), within)
             if written.added or written.updated:  # what was there already is no news
                 records.touch(connection, self.cid)
+        self._removed_some(written.updated)
         return written
 
     def remember(
@@ -104,6 +122,7 @@ class Shelf(Finding):
         own, and a document of that id that says something else is replaced.
         """
         self._look_at_projections()
+        self._forget_expired()
         now = datetime.now(UTC).timestamp()
         with self.changing() as connection:
             own = records.find(connection, self.cid, item.document.id) if named else None
@@ -116,6 +135,7 @@ class Shelf(Finding):
                 return item.document.id, records.write(connection, self.cid, mid, [item], now, within)
             access.touch(connection, self.cid, [twin.id], now)
             records.set_importance(connection, self.cid, twin.id, importance(twin.importance))
+            expiries.prolong(connection, self.cid, twin.id, item.document.expires)
             self._link(connection, [replace(link, source=twin.id) for link in item.links or ()], within)
             return twin.id, None
 
@@ -128,6 +148,7 @@ class Shelf(Finding):
     ) -> Written:
         """Replace a document by what ``change`` makes of it, in one transaction: nobody's change is lost."""
         self._look_at_projections()
+        self._forget_expired()
         with self.changing() as connection:
             known = records.find(connection, self.cid, identifier)
             if known is None or not allowed(known, within):
@@ -135,14 +156,88 @@ class Shelf(Finding):
             now = datetime.now(UTC).timestamp()
             return records.write(connection, self.cid, mid, [change(known)], now, within)
 
-    def remove(self, where: Filter) -> list[int]:
+    def _forget_expired(self) -> None:
+        """Forget what has expired first: an id that comes again is a new document, and nobody links to an old one."""
+        ((passed,),) = self._all(expiries.PASSED, (self.cid, time.time()))
+        if passed is not None:
+            self.sweep()
+
+    def remove(self, where: Filter, judged: bool = False) -> list[int]:
+        self._forget_expired()
         with self.changing() as connection:
             sql, values = compile_filter(where, self.cid)
             dids = [did for (did,) in connection.execute(sql, values)]
-            records.remove(connection, self.cid, dids)
+            records.remove(connection, self.cid, dids, judged)
+        if judged:
+            self.receipts.forget()  # they name ids
+        self._removed_some(len(dids))
         return dids
 
+    def sweep(self) -> list[int]:
+        """Forget the documents whose time has passed; return their row numbers."""
+        with self._database.write() as connection:
+            dids = expiries.expired(connection, self.cid, time.time())
+            if dids:
+                records.remove(connection, self.cid, dids, judged=True)
+                records.touch(connection, self.cid)
+        if dids:
+            self.receipts.forget()
+            self.swept(dids)
+            self._removed_some(len(dids))
+        return dids
+
+    def compact(self, progress: Progress | None = None) -> int:
+        """Write the indexes anew without what was removed, and prune the log of removals; return its rows."""
+        self.rewrite_projections(progress)
+        return self.prune()
+
+    def prune(self) -> int:
+        """Delete the removals that every index on disk has applied; return how many there were."""
+        applied = self.applied()
+        with self._database.write() as connection:
+            sql = "SELECT seq FROM removed WHERE +cid = ? ORDER BY seq DESC LIMIT 1"
+            last = connection.execute(sql, (self.cid,)).fetchone()
+            if last is None:
+                return 0
+            cutoff = min(last[0], *applied) if applied else last[0]
+            sql = "INSERT INTO pruned VALUES (?, ?) ON CONFLICT (cid) DO UPDATE SET seq = max(seq, excluded.seq)"
+            connection.execute(sql, (self.cid, cutoff))
+            return connection.execute("DELETE FROM removed WHERE +cid = ? AND seq <= ?", (self.cid, cutoff)).rowcount
+
+    def _removed_some(self, count: int) -> None:
+        """Prune in the background where removals have become many."""
+        self._removals += count
+        if self._removals >= PRUNE_FROM and not self._pruning.is_set():
+            self._removals = 0
+            self._pruning.set()
+            self.store.start(self._prune_quietly)
+
+    def _prune_quietly(self) -> None:
+        try:
+            # closed, or another process is at an index: there will be another time
+            with contextlib.suppress(TrivetError, Timeout, OSError):
+                ((count,),) = self._all("SELECT count(*) FROM removed WHERE cid = ?", (self.cid,))
+                if count >= PRUNE_FROM and count > PRUNE_SHARE * self.state().passages:
+                    self.settle_projections()
+                    self.prune()
+                    self._database.vacuum_if_worth_it()
+        finally:
+            self._pruning.clear()
+
+    def _notice_expired(self) -> None:
+        if not self.read_only and not self._sweeping.is_set():
+            self._sweeping.set()
+            self.store.start(self._sweep_quietly)
+
+    def _sweep_quietly(self) -> None:
+        try:
+            with contextlib.suppress(TrivetError):  # closed or busy: nobody sees them, and somebody sweeps later
+                self.sweep()
+        finally:
+            self._sweeping.clear()
+
     def link(self, links: Sequence[Link], within: Filter | None = None) -> None:
+        self._forget_expired()
         with self.changing() as connection:
             check_ends(links, records.visible(connection, self.cid, ends(links), within), self.name)
             records.add_links(connection, self.cid, links)
@@ -216,12 +311,14 @@ class Shelf(Finding):
             yield connection
 
     def touch(self, ids: Sequence[str], within: Filter | None = None) -> int:
+        self._forget_expired()
         with self._noting() as connection:
             seen = ids if within is None else list(records.visible(connection, self.cid, ids, within))
             return access.touch(connection, self.cid, seen, datetime.now(UTC).timestamp())
 
     def judge(self, given: Feedback, within: Filter | None = None) -> None:
         """Only of a document that is here: a mistyped id would teach nothing, and say nothing."""
+        self._forget_expired()
         with self._noting() as connection:
             if not records.visible(connection, self.cid, [given.id], within):
                 told = f"there is no document {given.id!r} in collection {self.name!r}"

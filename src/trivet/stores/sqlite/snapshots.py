@@ -18,6 +18,10 @@ class ForeignError(ValueError):
     """A projection was made of a truth that a restored backup, or another file, has replaced."""
 
 
+class PrunedError(Exception):
+    """Removals that a projection has not applied were pruned: it is opened again, or made anew."""
+
+
 class OutdatedError(ValueError):
     """A projection was made by another version of trivet, or for other settings; it is made anew, and nothing is
     wrong."""
@@ -45,6 +49,21 @@ def keep_only(final: Path) -> None:
     """A reader that has another one open keeps it until it lets go."""
     for old in final.parent.iterdir():
         if old.is_dir() and old != final:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def applied(folder: Path) -> int | None:
+    """Return the last removal that the newest snapshot has applied; None where there is none."""
+    for snapshot in newest_first(folder):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # damaged: whoever opens it deletes it
+            return int(json.loads((snapshot / "state.json").read_text())["removed"])
+    return None
+
+
+def delete_all(folder: Path) -> None:
+    """Delete every snapshot and draft."""
+    for old in folder.iterdir():
+        if old.is_dir():
             shutil.rmtree(old, ignore_errors=True)
 
 

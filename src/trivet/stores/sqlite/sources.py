@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from trivet.concepts import Triple, triples_of
 from trivet.errors import ModelReplacedError, StoreBusyError
 from trivet.stores.sqlite.reading import Reading
+from trivet.stores.sqlite.snapshots import PrunedError
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.store import SqliteStore
@@ -71,12 +72,22 @@ class Sources(Reading):
         return int(self._newest("SELECT count(*) FROM passages WHERE +cid = ? AND pid > ?", (self.cid, pid))[0][0])
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        return [
-            (seq, pid)
-            for seq, pid in self._newest(
-                "SELECT seq, pid FROM removed WHERE +cid = ? AND seq > ? ORDER BY seq", (self.cid, seq)
-            )
-        ]
+        """Return (seq, pid) in order. ``PrunedError`` where some of them are no longer kept."""
+        sql = "SELECT seq, pid FROM removed WHERE +cid = ? AND seq > ? ORDER BY seq"
+        found = [(number, pid) for number, pid in self._newest(sql, (self.cid, seq))]
+        # asked after the rows were read: what is not pruned now was not pruned then
+        if self._newest("SELECT 1 FROM pruned WHERE cid = ? AND seq > ?", (self.cid, seq)):
+            raise PrunedError(f"collection {self.name!r}: removals after {seq} were pruned")
+        return found
+
+    def last_removed(self) -> int:
+        """Return the number of the last removal: what is read from now on needs none up to it."""
+        return int(self._newest("SELECT value FROM counters WHERE name = 'removed'", ())[0][0])
+
+    def pruned(self) -> int:
+        """Return the last removal that is no longer kept; 0 where all are."""
+        rows = self._newest("SELECT seq FROM pruned WHERE cid = ?", (self.cid,))
+        return int(rows[0][0]) if rows else 0
 
     def newest(self) -> int:
         """The last passage there ever was."""
@@ -240,6 +251,12 @@ class Vectors:
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return self.sources.removed_after(seq)
+
+    def last_removed(self) -> int:
+        return self.sources.last_removed()
+
+    def pruned(self) -> int:
+        return self.sources.pruned()
 
     def checkpoint(self, name: str) -> Checkpoint:
         return self.sources.checkpoint(name)

@@ -26,6 +26,8 @@ _TABLES = (  # of a collection, by its number
     "access",
     "settings_history",
     "removed",
+    "pruned",
+    "expiries",
     "passages",
     "documents",
     "collections",
@@ -118,6 +120,12 @@ class SqliteStore:
         from trivet.stores.sqlite.backup import backup
 
         return backup(self.database, target, self.files(), progress)
+
+    def reclaim(self) -> None:
+        """Give the space of what was deleted back, so that it can be read nowhere in the file or its log."""
+        self.database.vacuum()
+        for report in self.index_folder.glob("jobs/*.json"):  # of the HTTP server: a failed import names a document
+            report.unlink(missing_ok=True)
 
     @property
     def url(self) -> str:

@@ -16,6 +16,7 @@ import json
 import shutil
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -42,6 +43,7 @@ BATCH = 2_000  # passages read from the truth at a time
 PORTION = 50_000  # passages that one commit takes while another process goes on writing
 LULL, LONGEST = 0.5, 10.0  # seconds: so long a portion waits for more of them, and so long it lasts at most
 WAIT = 600.0  # seconds, for another process that is writing the index
+PRUNED_TRIES = 3  # times that removals may be pruned by others while the index is brought up to date
 LOOK = 0.01  # seconds between two looks at what was written meanwhile
 CHECK_SECONDS = 1.0  # between two looks at whether a file of the index changed under it
 
@@ -64,7 +66,13 @@ class Source(Protocol):
     def count_after(self, pid: int) -> int: ...
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        """(seq, pid) in order."""
+        """(seq, pid) in order; ``PrunedError`` where some are no longer kept."""
+
+    def last_removed(self) -> int:
+        """The number of the last removal."""
+
+    def pruned(self) -> int:
+        """The last removal that is no longer kept; 0 where all are."""
 
     def pids_of(self, dids: Sequence[int], most: int) -> list[tuple[int, int]]:
         """(pid, did) of the passages of these documents, so many at most."""
@@ -90,6 +98,7 @@ class Words:
     ) -> None:
         """``halves``: ``analyse`` before its two parts are joined. With it, the index can tell where terms stand."""
         self._folder, self._source, self._analyse, self._halves = folder, source, analyse, halves
+        self._given, self._positions = identity, positions
         self._schema = _schema(positions)
         self._identity = f"{_SCHEMA_VERSION}/{identity}"
         self._lock = threading.RLock()
@@ -99,6 +108,7 @@ class Words:
         self._tail = Tail()
         self._forward: Forward | None = None
         self._disk_pid = self._tail_pid = self._disk_removed = self._tail_removed = self._disk_tokens = 0
+        self._disk_gone = 0  # passages that were deleted from the index on disk: their terms may still be in its files
         self._files = SoundFiles(folder)
         self._live: tuple[str, ...] = ()  # the files of the commit that is open
         self._checked = 0.0  # when they were looked at last
@@ -116,14 +126,68 @@ class Words:
         with self._lock:
             if version == self._seen:
                 return
-            waiting = self._source.count_after(self._tail_pid)
-            removed = self._source.removed_after(self._tail_removed)
-            if len(self._tail) + len(self._tail.removed) + waiting + len(removed) > TAIL_LIMIT:
-                with contextlib.suppress(Timeout, NoRoomError):  # the tail can hold it all, only less fast
-                    self._advance(wait=waiting > MANY, progress=progress)
-                removed = self._source.removed_after(self._tail_removed)
-            self._extend_tail(removed)
+            self._unpruned(lambda: self._catch_up(progress))
             self._seen = version
+
+    def _catch_up(self, progress: Progress | None) -> None:
+        waiting = self._source.count_after(self._tail_pid)
+        removed = self._source.removed_after(self._tail_removed)
+        if len(self._tail) + len(self._tail.removed) + waiting + len(removed) > TAIL_LIMIT:
+            with contextlib.suppress(Timeout, NoRoomError):  # the tail can hold it all, only less fast
+                self._advance(wait=waiting > MANY, progress=progress)
+            removed = self._source.removed_after(self._tail_removed)
+        self._extend_tail(removed)
+
+    def _unpruned(self, work: Callable[[], None]) -> None:
+        """Do it; again from what is on disk where another process has pruned removals that were not read yet."""
+        for _ in range(PRUNED_TRIES):
+            try:
+                work()
+                return
+            except snapshots.PrunedError:
+                self._usable()  # the other one has brought the index on disk up to date; else it is made anew
+        work()
+
+    @deadline.lifted()
+    def settle(self) -> None:
+        """Write what is only in memory into the index on disk; ``Timeout`` when another process is at it."""
+        with self._lock:
+            self._advance(wait=False, progress=None)
+            self._seen = -1
+
+    @deadline.lifted()
+    def rewrite(self, progress: Progress | None = None) -> None:
+        """Make the index on disk anew without removed passages, where it holds any; searches go on meanwhile.
+
+        tantivy only marks a document as deleted: its terms stay in the files until it merges them some day.
+        """
+        with self._lock:
+            self._advance(wait=True, progress=None)
+            self._seen = -1
+            if not self._disk_gone:
+                return
+        place = self._folder.parent / "draft"
+        place.mkdir(parents=True, exist_ok=True)
+        with acquire(place / f"{self._folder.name}-compact.lock", WAIT):
+            made = place / self._folder.name  # under the same name: its checkpoints are of that
+            shutil.rmtree(made, ignore_errors=True)  # left by a process that was killed
+            fresh = Words(made, self._source, self._analyse, self._given, self._positions, self._halves)
+            fresh._advance(wait=True, progress=progress)
+            with self._lock, acquire(f"{self._folder}.lock", WAIT):
+                self._index = self._searcher = self._forward = None
+                old = place / f"{self._folder.name}-{uuid.uuid4().hex}"
+                if self._folder.exists():
+                    self._folder.rename(old)
+                if made.exists():  # nothing is written where there is no passage
+                    made.rename(self._folder)
+                shutil.rmtree(old, ignore_errors=True)
+                self._usable()
+            Path(f"{made}.lock").unlink(missing_ok=True)
+
+    @property
+    def applied(self) -> int | None:
+        """The last removal that the index on disk has applied, as this process knows it; None where there is none."""
+        return self._disk_removed if self._index is not None else None
 
     def follow(self, ended: Callable[[], bool]) -> None:
         """Take in what another process writes, portion by portion, until it has ``ended``.
@@ -234,7 +298,8 @@ class Words:
         if len(draft):
             draft.save(self._folder)
             Forward(self._folder).merge()
-        state = {"identity": self._identity, "pid": pid, "tokens": tokens}
+        gone = self._disk_gone + (len(removed) if self._disk_pid else 0)
+        state = {"identity": self._identity, "pid": pid, "tokens": tokens, "gone": gone}
         state["documents"] = self._documents(self._searcher) - here + done
         state["checkpoint"] = self._source.checkpoint(self._folder.name)
         state["removed"] = removed[-1][0] if removed else self._disk_removed
@@ -273,8 +338,7 @@ class Words:
 
     def _open(self) -> bool:
         """Open the newest commit. False: none can be read (only ``_advance``, under the lock, may delete it)."""
-        self._index = self._searcher = self._forward = None
-        self._reset(0, 0, 0)
+        self._empty()
         if not (self._folder / "meta.json").exists():
             return False
         try:
@@ -283,6 +347,7 @@ class Words:
             state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
             pid, removed, tokens = int(state["pid"]), int(state["removed"]), int(state["tokens"])
             identity, checkpoint = state["identity"], state["checkpoint"]
+            gone = int(state.get("gone", 1))  # of an older trivet: nobody counted
             if state.get("documents", self._documents(searcher)) != self._documents(searcher):
                 raise DamagedError("meta.json counts other passages than were written")
         except BaseException as error:
@@ -292,15 +357,15 @@ class Words:
             return False
         if not self._source.knows(self._folder.name, checkpoint):
             raise snapshots.ForeignError(self._folder.name)
-        if identity != self._identity:
-            return False  # made by another analyser
+        if identity != self._identity or removed < self._source.pruned():
+            return False  # made by another analyser; or it has missed removals that are no longer kept
         forward = Forward(self._folder) if self._halves is not None else None
         if forward is not None and forward.damaged:
             self._tell_damage(f"{forward.damaged[0].name} is damaged")
             return False
         self._live = live
         self._index, self._searcher, self._forward = index, searcher, forward
-        self._reset(pid, removed, tokens)
+        self._reset(pid, removed, tokens, gone)
         return True
 
     def _commit(self) -> tuple[Any, Any, tuple[str, ...]]:
@@ -323,16 +388,21 @@ class Words:
     def _tell_damage(self, what: str) -> None:
         self.deleted = [f"{self._folder.name}: {what}; run rebuild"]
 
-    def _reset(self, pid: int, removed: int, tokens: int) -> None:
+    def _empty(self) -> None:
+        """Hold nothing; what is read from now on has been through all removals up to now."""
+        self._index = self._searcher = self._forward = None
+        self._reset(0, self._source.last_removed(), 0, 0)
+
+    def _reset(self, pid: int, removed: int, tokens: int, gone: int) -> None:
+        self._disk_gone = gone
         self._disk_pid = self._tail_pid = pid
         self._disk_removed = self._tail_removed = removed
         self._disk_tokens = tokens
         self._tail = Tail()
 
     def _discard(self) -> None:
-        self._index = self._searcher = self._forward = None
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._reset(0, 0, 0)
+        self._empty()
 
     def _terms(self, title: str, text: str) -> list[str]:
         return self._analyse(f"{title}\n{text}" if title else text).split()
@@ -429,7 +499,7 @@ class Words:
         with self._lock:
             with contextlib.suppress(Timeout, NoRoomError):
                 self._advance(wait=True, progress=None, anew=True)
-            self._extend_tail(self._source.removed_after(self._tail_removed))
+            self._unpruned(lambda: self._extend_tail(self._source.removed_after(self._tail_removed)))
 
     def _documents(self, searcher: Any) -> int:
         return searcher.num_docs - 1 if searcher is not None else 0  # less the checkpoint

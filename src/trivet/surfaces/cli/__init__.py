@@ -26,6 +26,7 @@ from trivet.surfaces.cli import (
     documents,
     evaluating,
     failures,
+    forgetting,
     gating,
     importing,
     judging,
@@ -61,6 +62,11 @@ COMMANDS = (
     Command("delete", documents.delete, "Put in and take out", (
         "trivet delete meeting-11 meeting-12",
         "trivet delete --where 'created<2024-01-01' --where kind=episode --yes",
+    )),
+    Command("forget", forgetting.forget, "Put in and take out", (
+        "trivet forget meeting-11 --compact",
+        "trivet forget --where user=alice --yes --compact",
+        "trivet forget --expired",
     )),
     Command("link", documents.link, "Put in and take out", (
         "trivet link decision-7 decision-3 --type supersedes",
@@ -151,6 +157,7 @@ COMMANDS = (
         "trivet reembed",
     )),
     Command("rebuild", care.rebuild, "Look after", ("trivet rebuild",)),
+    Command("compact", forgetting.compact, "Look after", ("trivet compact --store memory.db",)),
 )  # fmt: skip
 
 

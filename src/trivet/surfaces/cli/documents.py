@@ -27,6 +27,9 @@ def add(
     ] = None,
     importance: Annotated[float | None, option("--importance", "0–1", "How much it matters; 0.5 if not said.")] = None,
     created: Annotated[str | None, option("--created", "TIME", "ISO 8601: 2026-03-01T09:30Z. Now if not said.")] = None,
+    expires: Annotated[
+        str | None, option("--expires", "TIME", "ISO 8601: from then on nobody sees it, and it is forgotten.")
+    ] = None,
     link: Annotated[
         list[str] | None, option("--link", "ID:TYPE", "Connect it, as see-also if no type is said.")
     ] = None,
@@ -42,6 +45,7 @@ def add(
     """Remember one document. Makes the store if it is new."""
     said, fields = _text(text), flags.meta(meta or ())
     given: dict[str, Any] = {"id": id, "title": title, "kind": kind, "importance": importance, "created": created}
+    given["expires"] = expires
     given["links"] = [flags.link(item) for item in link] if link else None
     with opening.made(store, collection, embedder) as engine:
         document: dict[str, Any] = _document(engine, said) if markdown else {"text": said, "meta": {}}
@@ -118,7 +122,7 @@ def _fields(document: Document, links: list[Link]) -> Any:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    times = {name: getattr(document, name) for name in ("created", "updated", "valid_from", "valid_to")}
+    times = {name: getattr(document, name) for name in ("created", "updated", "valid_from", "valid_to", "expires")}
     rows = [
         ("id", document.id),
         ("title", document.title),

@@ -67,6 +67,7 @@ class StoredDocument(BaseModel):
     valid_from: datetime | None
     valid_to: datetime | None
     accesses: int = 0
+    expires: datetime | None = None
 
 
 class StoredLink(BaseModel):

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 Moment = str | float
+EXPIRES: Any = Field(None, description="From then on nobody sees it, and it is forgotten.")
 MAX_OFFSET = 1_000_000  # hits; no pool of candidates is nearly as deep
 NOTE: dict[str, Any] = {
     "id": "door-7",
@@ -56,6 +57,7 @@ class NewMemory(Body):
     created: Moment | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
+    expires: Moment | None = EXPIRES
     links: list[str | LinkTo] | None = None
     redact: bool = Field(False, description="Take secrets of known shapes out before anything is stored.")
     only_new: bool = Field(False, description="Refuse (409) an id that another memory has, instead of replacing it.")
@@ -84,6 +86,7 @@ class NewDocument(Body):
     accessed: Moment | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
+    expires: Moment | None = EXPIRES
     links: list[str | LinkTo] | None = None
     vector: list[float] | None = Field(None, description="Only where the collection's vectors are the caller's own.")
     triples: list[list[str]] | None = Field(None, description="[subject, relation, object] each, for the graph leg.")
@@ -128,6 +131,7 @@ class Changes(Body):
     created: Moment | None = None
     valid_from: Moment | None = None
     valid_to: Moment | None = None
+    expires: Moment | None = EXPIRES
     links: list[str | LinkTo] | None = None
 
 

@@ -49,6 +49,7 @@ _META = 'Facts to filter by later, e.g. {"project": "heron", "tags": ["hardware"
 _IMPORTANCE = "0 (trivia) to 1 (must not be missed)."
 _FROM = "From when it is true, ISO 8601; empty: always was."
 _TO = "Until when it is true, ISO 8601; empty: still is."
+_EXPIRES = "When to forget it, ISO 8601; empty: never."
 _AS_OF = "Answer as of this moment, ISO 8601: what was valid then; empty: now."
 
 
@@ -73,6 +74,7 @@ class Remember(Arguments):
     id: str = Field("", description="A name of your own, new in this collection; left out, one is made.")
     valid_from: Time = Field("", description=_FROM)
     valid_to: Time = Field("", description=_TO)
+    expires: Time = Field("", description=_EXPIRES)
     links: Annotated[list[Linked], BeforeValidator(_unpacked)] = Field(
         default_factory=list, max_length=MAX_IDS, description="Links from it; supersedes retires the old memory."
     )
@@ -124,6 +126,7 @@ class Update(Arguments):
     importance: float = Field(0.5, ge=0, le=1, description=_IMPORTANCE)
     valid_from: Time = Field("", description=_FROM)
     valid_to: Time = Field("", description="Until when it is true, ISO 8601: a fact that ended is dated, not deleted.")
+    expires: Time = Field("", description=_EXPIRES)
 
 
 class Link(Arguments):

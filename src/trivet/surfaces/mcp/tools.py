@@ -74,6 +74,7 @@ def _remember(memory: Memory, given: arguments.Remember) -> Said:
         importance=given.importance if "importance" in given.model_fields_set else None,
         valid_from=given.valid_from or None,
         valid_to=given.valid_to or None,
+        expires=given.expires or None,
         links=links or None,
         redact=memory.redact,
         where=given.where or None,
@@ -112,8 +113,10 @@ def _update(memory: Memory, given: arguments.Update) -> Said:
     changes = {name: getattr(given, name) for name in type(given).model_fields if name in given.model_fields_set}
     del changes["id"]
     if not changes:
-        raise InputError("update: nothing to change; give text, title, kind, meta, importance, valid_from or valid_to")
-    for name in ("valid_from", "valid_to"):
+        raise InputError(
+            "update: nothing to change; give text, title, kind, meta, importance, valid_from, valid_to or expires"
+        )
+    for name in ("valid_from", "valid_to", "expires"):
         if changes.get(name) == "":
             changes[name] = None
     if memory.redact:
@@ -134,7 +137,7 @@ def _forget(memory: Memory, given: arguments.Forget) -> Said:
         memory.engine.unlink(_id(memory, link.source), _id(memory, link.target), link.type or None)
         for link in given.links
     )
-    gone = memory.engine.delete(ids) if ids else 0
+    gone = memory.engine.forget(ids).documents if ids else 0
     said = [f"forgot {gone} of {len(ids)}"] if ids else []
     if missing:
         said.append(f"not there: {', '.join(map(fence.quote, missing))}")

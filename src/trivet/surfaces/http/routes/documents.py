@@ -32,6 +32,7 @@ from trivet.surfaces.http.routes.shared import (
 router = APIRouter(tags=["documents"])
 DOCUMENTS, DOCUMENT = f"{COLLECTION}/documents", f"{COLLECTION}/documents/{{id:path}}"
 MAX_PAGE = 1_000  # documents
+Forget = Annotated[bool, Query(description="With the feedback on it, which otherwise stays: the id may come back.")]
 
 
 def missing(id: str, engine: Engine) -> NotFoundError:
@@ -90,13 +91,15 @@ async def delete_documents(
     caller: Asking,
     where: Where = None,
     id: Annotated[list[str] | None, Query(description="Repeat for more.")] = None,
+    forget: Forget = False,
 ) -> Response:
     if bool(where) == bool(id):
         raise InputError("where: give a filter or ids, one of the two")
     asked = shallow(where, bridge.config.max_filter_depth)
 
     def work(engine: Engine) -> int:
-        return engine.delete(where=asked) if asked else engine.delete(id)
+        chosen: dict[str, Any] = {"where": asked} if asked else {"ids": id}
+        return engine.forget(**chosen).documents if forget else engine.delete(**chosen)
 
     return reply({"deleted": await bridge.run(caller, "write", name, work)})
 
@@ -137,9 +140,9 @@ async def patch_document(name: Name, id: Id, body: bodies.Changes, bridge: Asked
 
 
 @router.delete(DOCUMENT, responses=responses(answers.Deleted, *NAMED), summary="Delete a document")
-async def delete_document(name: Name, id: Id, bridge: Asked, caller: Asking) -> Response:
+async def delete_document(name: Name, id: Id, bridge: Asked, caller: Asking, forget: Forget = False) -> Response:
     def work(engine: Engine) -> int:
-        count: int = engine.delete(id)
+        count: int = engine.forget(id).documents if forget else engine.delete(id)
         if not count:
             raise missing(id, engine)
         return count

@@ -16,7 +16,7 @@ from trivet.surfaces.http.routes.shared import COLLECTION, NAMED, Asked, Name, W
 from trivet.types import Facet
 
 router = APIRouter(tags=["documents"])
-Moments = Literal["created", "updated", "accessed", "valid_from", "valid_to"]
+Moments = Literal["created", "updated", "accessed", "valid_from", "valid_to", "expires"]
 
 
 class FieldValue(BaseModel):

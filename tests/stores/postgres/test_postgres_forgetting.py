@@ -1,0 +1,47 @@
+"""After ``forget`` and ``compact`` no row of the server and no byte of this machine's cache holds a document."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from trivet.engine import Engine
+from trivet.stores.sqlite import graph
+
+from .conftest import rows
+
+MARK = "zqxkvwbrtplm"
+
+
+def tables_with(engine: Engine) -> set[str]:
+    """Every table that has a row with the marker in it."""
+    schema = engine._store.database.address.schema  # type: ignore[attr-defined]
+    names = rows(engine, "SELECT tablename FROM pg_tables WHERE schemaname = %s", schema)
+    sql = "SELECT 1 FROM {} t WHERE t::text ILIKE %s LIMIT 1"
+    return {name for (name,) in names if rows(engine, sql.format(name), f"%{MARK}%")}
+
+
+def cached() -> bool:
+    files = [path for path in Path(os.environ["TRIVET_CACHE"]).rglob("*") if path.is_file()]
+    return any(MARK.encode() in path.read_bytes().lower() for path in files)
+
+
+def test_a_forgotten_document_is_in_no_row_and_no_cached_file(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "TAIL_LIMIT", 4)
+    memory.update_settings(weights={"lexical": 1, "dense": 1, "graph": 1})
+    memory.add([{"id": f"d{at}", "text": f"Blue Falcon number {at}"} for at in range(20)])
+    for at in (1, 2):
+        memory.add({"id": f"{MARK}-{at}", "text": f"Captain {MARK.title()} of {MARK}", "meta": {MARK: MARK}})
+    memory.link(f"{MARK}-1", "d1", type=MARK)
+    memory.feedback(MARK, f"{MARK}-1")
+    memory.search(MARK)
+    memory.prepare()
+    memory._shelf._connections._opened().settle()  # type: ignore[attr-defined]
+    assert {"documents", "passages", "lexicon", "fields", "links", "feedback"} <= tables_with(memory) and cached()
+    forgotten = memory.forget([f"{MARK}-1", f"{MARK}-2"], compact=True)
+    assert forgotten.documents == 2
+    assert tables_with(memory) == set() and not cached()
+    assert rows(memory, "SELECT count(*) FROM removed") == [(0,)]
+    assert memory.verify().ok and len(memory.search("falcon", k=5)) == 5
