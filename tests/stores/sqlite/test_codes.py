@@ -10,7 +10,7 @@ import pytest
 from trivet.stores.sqlite import codes, meaning, vectors
 from trivet.stores.sqlite.codes import Mask, made
 from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.vectors import Filed, Held
+from trivet.stores.sqlite.vectors import DamagedError, Filed, Held, row_sums
 
 from .test_meaning import DIM, check_exact, clustered, filled, opened
 
@@ -119,7 +119,7 @@ def test_scores_are_the_products_however_the_rows_are_held(count: int, tmp_path:
     rows.tofile(tmp_path / "v")
     chosen = np.sort(np.random.default_rng(count).choice(600, count, replace=False)).astype(np.int64)
     query = clustered(1, seed=8)[0]
-    for each in (Held(rows), Filed(tmp_path / "v", 600, DIM)):
+    for each in (Held(rows), Filed(tmp_path / "v", row_sums(rows), DIM)):
         assert each.scores(chosen, query) == pytest.approx(rows[chosen] @ query, abs=1e-5)
         assert each.scores(None, query) == pytest.approx(rows @ query, abs=1e-5)
 
@@ -135,9 +135,9 @@ def test_a_mask_keeps_every_row_that_it_was_made_of() -> None:
 def test_a_file_is_read_row_by_row_and_in_runs(tmp_path: Path) -> None:
     rows = clustered(40)
     rows.tofile(tmp_path / "v")
-    filed = Filed(tmp_path / "v", 40, DIM)
+    filed = Filed(tmp_path / "v", row_sums(rows), DIM)
     for wanted in ([3], [0, 1, 2, 7, 8, 39], [], list(range(40)), [9, 5, 6, 2]):
         assert (filed.take(np.array(wanted, dtype=np.int64)) == rows[wanted]).all()
     assert (filed.take(None) == rows).all()
-    with pytest.raises(ValueError, match="shorter"):
-        Filed(tmp_path / "v", 50, DIM).take(np.array([45]))
+    with pytest.raises(DamagedError, match="shorter"):
+        Filed(tmp_path / "v", row_sums(clustered(50)), DIM).take(np.array([45]))

@@ -311,7 +311,7 @@ class TestSnapshot:
         truth.checkpoints.forget()  # as a restored backup does
         index = VectorIndex(tmp_path / "m", truth, DIM)
         assert not list((tmp_path / "m").glob("snapshot-*"))
-        assert index.deleted == ["m: it was made on another timeline of the store; it was deleted and is made anew"]
+        assert index.deleted == ["m: it was made on another timeline of the store and was deleted"]
         index.catch_up(truth.version)
         assert recall(index, truth, clustered(10, seed=5), 10) == 1.0
 

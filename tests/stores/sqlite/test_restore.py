@@ -101,7 +101,8 @@ def check(memory: Engine, new: int) -> None:
             hits = memory.search(f"lostword{n} of Lost Person{n}", k=5, **how)
             assert {hit.id for hit in hits} <= everything
             assert not any("lost" in hit.text for hit in hits)
-    assert memory.verify().ok
+    # what lay on disk and is not needed yet is told until it is made anew
+    assert all("another timeline" in problem for problem in memory.verify().problems)
 
 
 @pytest.mark.parametrize("restored", [by_hand, by_command, by_copying])

@@ -11,7 +11,7 @@ import shutil
 import zlib
 from pathlib import Path
 
-FOREIGN = "it was made on another timeline of the store; it was deleted and is made anew"
+FOREIGN = "it was made on another timeline of the store and was deleted"
 
 
 class ForeignError(ValueError):
@@ -34,7 +34,7 @@ def told(name: str, error: Exception) -> list[str]:
     if isinstance(error, ForeignError):
         return [f"{name}: {FOREIGN}"]
     what = str(error) if str(error).endswith(("is damaged", "is not whole")) else "it cannot be read"
-    return [f"{name}: {what}; it was deleted and is made anew"]
+    return [f"{name}: {what} and was deleted"]
 
 
 def newest_first(folder: Path) -> list[Path]:
