@@ -18,7 +18,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from robust import backups, clocks, crowd, damage, fuzz, hostile, kills, leaks, migration, places, tenants, timelines
+from robust import (
+    backups,
+    clocks,
+    crowd,
+    damage,
+    erasure,
+    fuzz,
+    hostile,
+    kills,
+    leaks,
+    migration,
+    places,
+    tenants,
+    timelines,
+)
 from robust.account import FULL, SHORT, TINY, Account, Scale
 
 Part = Callable[[Account, Scale, Path, random.Random], None]
@@ -30,6 +44,7 @@ PARTS: dict[str, Part] = {
     "backups": backups.run,
     "timelines": timelines.run,
     "tenants": tenants.run,
+    "erasure": erasure.run,
     "damage": damage.run,
     "kills": kills.run,
     "fuzz": fuzz.run,

@@ -44,11 +44,12 @@ class Scale:
     histories: int  # of a store that is backed up, restored, copied and replaced
     flip_seconds: float  # of documents that change their tenant while others search
     attacks: int  # hostile HTTP requests
+    erasures: int  # of documents that were written and searched in every way
 
 
-FULL = Scale("full", 200, 600, 6, 24, 600, 20, 100_000, 78_000, 10_000, 10_000, 300, 120, 120.0, 20_000)
-SHORT = Scale("short", 25, 60, 1, 4, 30, 3, 3_000, 3_000, 400, 400, 40, 8, 8.0, 600)
-TINY = Scale("tiny", 2, 3, 0, 1, 2, 1, 60, 50, 10, 10, 5, 1, 1.0, 20)  # for the suite's own test
+FULL = Scale("full", 200, 600, 6, 24, 600, 20, 100_000, 78_000, 10_000, 10_000, 300, 120, 120.0, 20_000, 60)
+SHORT = Scale("short", 25, 60, 1, 4, 30, 3, 3_000, 3_000, 400, 400, 40, 8, 8.0, 600, 4)
+TINY = Scale("tiny", 2, 3, 0, 1, 2, 1, 60, 50, 10, 10, 5, 1, 1.0, 20, 1)  # for the suite's own test
 
 
 @dataclass
