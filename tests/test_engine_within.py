@@ -69,6 +69,17 @@ METHODS: dict[str, tuple[str, Call]] = {
     "close": (UNTOLD, lambda engine, _: engine.close()),
     "collection": (REFUSED, lambda engine, _: engine.collection("other")),
     "collections": (REFUSED, lambda engine, _: engine.collections()),
+    "compact": (REFUSED, lambda engine, _: engine.compact()),
+    "sweep": (REFUSED, lambda engine, _: engine.sweep()),
+    "forget": (
+        SAME,
+        lambda engine, _: each(
+            lambda: both_ids(engine.forget),
+            lambda: engine.forget([f"{SECRET}-2", f"{ALICE}-2"]),
+            lambda: engine.forget(where="ticket=T-1"),
+            lambda: engine.forget(f"{ALICE}-3", compact=True),
+        ),
+    ),
     "delete": (
         SAME,
         lambda engine, _: each(

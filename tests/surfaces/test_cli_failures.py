@@ -27,6 +27,8 @@ WITHOUT_STORE = {
     "search": ["x"],
     "get": ["x"],
     "delete": ["x"],
+    "forget": ["x"],
+    "compact": [],
     "link": ["x", "y"],
     "settings": [],
     "feedback": ["x", "y"],
@@ -42,6 +44,7 @@ WITHOUT = {
     "profiles",
     "doctor",
     "backup",
+    "restore",
     "eval",
     "compare",
     "sweep",
@@ -57,7 +60,7 @@ SERVERS = {"serve", "mcp"}  # whose answers are a protocol's
 
 def test_the_commands(cli) -> None:
     expected = "add import search get delete link settings feedback stats doctor reembed rebuild export profiles"
-    expected += " eval compare sweep tune gate serve keys config mcp copy backup"
+    expected += " eval compare sweep tune gate serve keys config mcp copy backup restore forget compact"
     assert sorted(NAMES) == sorted(expected.split())
     assert set(WITHOUT_STORE) | WITHOUT == set(NAMES)
     out = cli("--help").out

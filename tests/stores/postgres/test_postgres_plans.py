@@ -237,4 +237,4 @@ def test_solutions_and_successors_are_judged_together(
         judged = [sql for sql, _ in heard if "d.did = ANY(%s::bigint[]) AND" in sql]
         sent.append(len(judged))
         assert found.resolved_by or found.stands_for
-    assert sent[1] == sent[0] <= 4, sent
+    assert max(sent) <= 4, sent  # and not one for each of sixty

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,6 +96,26 @@ def test_none_grows_beyond_what_is_held_in_memory_to_make_it(tmp_path: Path, mon
         saved(tmp_path, numbered[start : start + 10]).merge()
     assert len(list(tmp_path.glob("*.npz"))) == 3
     check(Forward(tmp_path), numbered, {"kettl"})
+
+
+@pytest.mark.parametrize("last", [3, 7, 12])
+def test_what_a_killed_writer_left_behind_is_there_once(tmp_path: Path, last: int) -> None:
+    """It had saved passages 4 to 9; the next writer begins behind its checkpoint and saves from 4 on again."""
+    texts = [(number, f"Note {number}", f"kettle word{number}") for number in range(1, last + 1)]
+    saved(tmp_path, texts[:3])
+    saved(tmp_path, texts[3:9] or texts[:1])
+    found = saved(tmp_path, texts[3:] or texts[2:])
+    found.merge()
+    again = Forward(tmp_path)
+    check(again, texts, {"kettl", "kettle", "note", "word3", "word5"})
+    assert sum(len(part.pids) for part in again.taken(np.array([pid for pid, _, _ in texts]))) == len(texts)
+
+
+def test_segments_that_were_never_committed_are_dropped(tmp_path: Path) -> None:
+    texts = [(number, "", f"kettle word{number}") for number in range(1, 10)]
+    saved(tmp_path, texts[:3])
+    saved(tmp_path, texts[3:]).drop_after(3)
+    assert len(Forward(tmp_path)) == 3
 
 
 class TestDamage:

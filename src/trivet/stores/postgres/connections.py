@@ -163,7 +163,7 @@ class Connections:
         return int(rows[0][0]) if rows else 0
 
     def pruned(self) -> int:
-        rows = self._database.all("SELECT pruned FROM heads WHERE cid = %s", (self._cid,))
+        rows = self._database.all("SELECT coalesce(pruned, 0) FROM heads WHERE cid = %s", (self._cid,))
         return int(rows[0][0]) if rows else 0
 
     def newest(self) -> int:

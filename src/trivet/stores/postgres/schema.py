@@ -206,7 +206,7 @@ CREATE TABLE generation (id text PRIMARY KEY);  -- one row, made at random: no c
 FORGETTING = """
 ALTER TABLE documents ADD COLUMN expires double precision;
 CREATE INDEX documents_expires ON documents (cid, expires) WHERE expires IS NOT NULL;
-ALTER TABLE heads ADD COLUMN pruned bigint NOT NULL DEFAULT 0;
+ALTER TABLE heads ADD COLUMN pruned bigint;  -- NULL: nothing was
 """
 
 #: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on

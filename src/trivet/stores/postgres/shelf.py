@@ -339,7 +339,7 @@ class Shelf(Reading, Embedding):
         applied = self._connections.applied
         with self._held() as (connection, _, _):
             sql = "UPDATE heads SET pruned = greatest(pruned, least(last_removed, %s)) WHERE cid = %s"
-            connection.execute(sql, (applied, self.cid))  # least() passes over a null
+            connection.execute(sql, (applied, self.cid))  # greatest() and least() pass over a null
             sql = "DELETE FROM removed WHERE cid = %s AND seq <= (SELECT pruned FROM heads WHERE cid = %s)"
             return connection.execute(sql, (self.cid, self.cid)).rowcount
 

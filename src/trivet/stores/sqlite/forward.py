@@ -108,6 +108,12 @@ class Forward:
         wrong = [*self.damaged, *(part.path for part in self._segments if not part.is_sound())]
         return [f"{name}: {path.name} is damaged; run rebuild" for path in dict.fromkeys(wrong) if path.exists()]
 
+    def drop_after(self, pid: int) -> None:
+        """Delete the segments that begin behind this passage: a writer was killed before it had committed them."""
+        for segment in [part for part in self._segments if int(part.table["pids"][0]) > pid]:
+            segment.delete()
+            self._segments.remove(segment)
+
     def merge(self) -> None:
         """Make one of the newest segments where they are about as large as those before them: there are never many."""
         while len(self._segments) > 1:
@@ -263,6 +269,12 @@ def _merged(one: _Segment, other: _Segment) -> _Segment | None:
     table = {name: np.concatenate([one.table[name], other.table[name]]) for name in ("pids", "titles", "sums")}
     ends = np.concatenate([one.table["ends"], other.table["ends"] + one.table["ends"][-1]])
     starts = np.concatenate([[0], ends])
+    if other.table["pids"][0] <= one.table["pids"][-1]:  # a writer was killed, and the next one wrote the same again
+        table["pids"], order = np.unique(table["pids"], return_index=True)
+        table["titles"] = table["titles"][order]
+        terms = np.concatenate([terms[starts[row] : ends[row]] for row in order])
+        ends = np.cumsum((ends - starts[:-1])[order])
+        starts = np.concatenate([[0], ends])
     sums = [
         zlib.crc32(terms[start:stop].tobytes()) for start, stop in zip(starts.tolist(), ends.tolist(), strict=False)
     ]

@@ -268,6 +268,7 @@ class Words:
         if self._index is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(self._schema, path=str(self._folder))
+        Forward(self._folder).drop_after(self._disk_pid)
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
         here, length = self._lengths([gone for _, gone in removed])
         pid, tokens, done = self._disk_pid, self._disk_tokens - length, 0
