@@ -176,8 +176,8 @@ class Database:
         granted(self.path, lambda: connection.execute("PRAGMA synchronous=FULL"), BUSY_SECONDS)
         connection.execute(f"PRAGMA busy_timeout={1_000 * min(timeout, BUSY_SECONDS):.0f}")
         connection.execute("PRAGMA foreign_keys=OFF")
-        # what is deleted is overwritten with zeros at once: 500 documents in one call take 13 to 19 ms of processor time
-        # in place of 10 to 13, one at a time they take no longer
+        # What is deleted is overwritten with zeros at once: 500 documents in one call take 13 to 19 ms of processor
+        # time in place of 10 to 13; one at a time they take no longer.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA cache_size=-16000")
         connection.execute("PRAGMA temp_store=MEMORY")
