@@ -29,7 +29,7 @@ class OutdatedError(ValueError):
 
 def told(name: str, error: Exception) -> list[str]:
     """What ``verify`` says of a snapshot that was deleted when it was opened; nothing where nothing was wrong."""
-    if isinstance(error, OutdatedError):
+    if isinstance(error, OutdatedError | PrunedError):
         return []
     if isinstance(error, ForeignError):
         return [f"{name}: {FOREIGN}"]
