@@ -145,6 +145,7 @@ with trivet.open(sys.argv[1], embedder="hashing:32") as memory:
 """
 
 
+@pytest.mark.slow
 def test_a_document_that_changes_tenants_is_never_shown_to_the_wrong_one(url: str) -> None:
     with trivet.open(url, embedder="hashing:32") as memory:
         fillers = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sqlite3
@@ -105,9 +106,14 @@ def check(memory: Engine, new: int) -> None:
     assert all("another timeline" in problem for problem in memory.verify().problems)
 
 
-@pytest.mark.parametrize("restored", [by_hand, by_command, by_copying])
-@pytest.mark.parametrize("batch", [1, 13, 80])
-@pytest.mark.parametrize("first", [True, False], ids=["searched", "written"])
+FEW = ((by_hand, 1, True), (by_hand, 80, False), (by_command, 80, False), (by_copying, 1, False))
+EVERY = itertools.product((by_hand, by_command, by_copying), (1, 13, 80), (True, False))
+
+
+@pytest.mark.parametrize(
+    ("restored", "batch", "first"),
+    [pytest.param(*case, marks=() if case in FEW else pytest.mark.slow) for case in EVERY],
+)
 def test_words_vectors_trigrams_and_graph_are_of_the_restored_timeline(
     lost: Path, tmp_path: Path, restored: Any, batch: int, first: bool
 ) -> None:

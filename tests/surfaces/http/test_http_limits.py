@@ -195,6 +195,7 @@ def test_requests_that_do_not_wait_are_answered_in_order(server: Callable[..., A
     assert answer.endswith(b'{"status":"ok"}')
 
 
+@pytest.mark.slow
 def test_what_is_announced_too_long_is_refused_before_it_comes(server: Callable[..., Any]) -> None:
     """Nothing of the body is sent: an answer can only come of the headers."""
     running = server("--max-body-bytes", "1000000")
@@ -260,6 +261,7 @@ def test_an_import_whose_client_goes_away_is_logged_without_a_stack(server: Call
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 def test_the_next_request_on_a_connection_has_its_own_time(server: Callable[..., Any]) -> None:
     running = server()
     host, port = running.url.removeprefix("http://").split(":")
