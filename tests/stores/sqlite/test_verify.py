@@ -181,7 +181,7 @@ CASES: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     ),
     "vectors of another store": (lambda store, other: adopt(store, other, "meaning-*"), "vectors are not those of"),
     "forward files of another store": (forward_of_others, "words: forward files have other terms"),
-    "forward files missing": (forward_missing, "words: forward files lack passages"),
+    "forward files missing": (forward_missing, "words: a forward file is missing"),
     "a term missing": (one_term_missing, "words: passages have another length than their text (document 'd5'"),
     "another term": (one_term_other, "words: passages have other terms than their text (document 'd5'"),
     "rows exchanged": (rows_exchanged, "vectors are not those of their passages (document 'd0', 'd1' of"),

@@ -17,7 +17,7 @@ def test_every_view_works_with_a_bound_key(
     site = start()
     with Keys(tmp_path / "memory.db") as keys:
         _, text = keys.create("alice", "write", where="kind=note")
-    page = look(site.page("search"))
+    page = look(site.page("search"), allowed=("401",))  # it asks for a key first
     page.get_by_label("API key").fill(text)
     page.get_by_role("button", name="Open").click()
     expect(page.get_by_text("You see: kind = note")).to_be_visible()

@@ -302,6 +302,7 @@ class Words:
         gone = self._disk_gone + (len(removed) if self._disk_pid else 0)
         state = {"identity": self._identity, "pid": pid, "tokens": tokens, "gone": gone}
         state["documents"] = self._documents(self._searcher) - here + done
+        state["forward"] = len(Forward(self._folder)) if self._halves is not None else 0
         state["checkpoint"] = self._source.checkpoint(self._folder.name)
         state["removed"] = removed[-1][0] if removed else self._disk_removed
         writer.delete_documents_by_term("mark", _MARK)
@@ -361,8 +362,10 @@ class Words:
         if identity != self._identity or removed < self._source.pruned():
             return False  # made by another analyser; or it has missed removals that are no longer kept
         forward = Forward(self._folder) if self._halves is not None else None
-        if forward is not None and forward.damaged:
-            self._tell_damage(f"{forward.damaged[0].name} is damaged")
+        if forward is not None and (forward.damaged or len(forward) < state.get("forward", 0)):
+            self._tell_damage(
+                f"{forward.damaged[0].name} is damaged" if forward.damaged else "a forward file is missing"
+            )
             return False
         self._live = live
         self._index, self._searcher, self._forward = index, searcher, forward
