@@ -19,7 +19,7 @@ from trivet.errors import EmbedderError, InputError, NotFoundError, StoreError
 from trivet.keys import Keys
 from trivet.surfaces.config import Config
 from trivet.surfaces.http import server
-from trivet.surfaces.http.app import create
+from trivet.surfaces.http.app import ROUTES, create
 
 HOME = "/v1/collections/default"
 OPEN = {"/healthz", "/readyz"}
@@ -149,12 +149,12 @@ def example(method: str, path: str) -> Any:
 
 
 def test_every_route_of_the_app_is_in_the_description() -> None:
-    app = create(Config())
     known = set(operations())
-    for route in app.routes:
-        if isinstance(route, APIRoute) and route.include_in_schema:
-            for method in route.methods:
-                assert (method, re.sub(r":path\}", "}", route.path)) in known
+    described = [route for route in ROUTES if isinstance(route, APIRoute) and route.include_in_schema]
+    assert len(described) > 40
+    for route in described:
+        for method in route.methods:
+            assert (method, re.sub(r":path\}", "}", route.path)) in known
 
 
 def test_a_door_to_the_world_needs_a_key(tmp_path: Path) -> None:
