@@ -253,7 +253,7 @@ class GraphIndex:
     def discard(self) -> None:
         """Throw the snapshot away; the next catch-up reads the truth again."""
         with self._lock:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            snapshots.discard(self._folder)
             self._clear()
             self._seen = -1
 
@@ -354,6 +354,8 @@ def _name(entry: Entry, names: dict[int, str], found: Concepts, mark: int) -> No
 
 
 def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
+    if not (folder / "state.json").exists():
+        raise snapshots.OutdatedError(f"{folder.name} was being deleted")
     state = json.loads((folder / "state.json").read_text())
     if state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")

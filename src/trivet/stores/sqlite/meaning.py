@@ -259,7 +259,7 @@ class VectorIndex:
     def discard(self) -> None:
         """Throw the snapshot away; the next catch-up reads the truth again."""
         with self._lock:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            snapshots.discard(self._folder)
             self._clear()
             self._seen = -1
 
@@ -347,6 +347,8 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
 
     Vectors that are held are compared with their sums here; those that stay in their file, when they are read.
     """
+    if not (folder / "state.json").exists():
+        raise snapshots.OutdatedError(f"{folder.name} was being deleted")
     state = json.loads((folder / "state.json").read_text())
     if state["format"] != _FORMAT or state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")

@@ -37,6 +37,14 @@ def told(name: str, error: Exception) -> list[str]:
     return [f"{name}: {what} and was deleted"]
 
 
+def discard(folder: Path) -> None:
+    """Delete a projection; the states first, so that what a kill leaves of the rest is no snapshot, and no damage."""
+    for snapshot in newest_first(folder):
+        with contextlib.suppress(OSError):
+            (snapshot / "state.json").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def newest_first(folder: Path) -> list[Path]:
     return sorted((path for path in folder.glob("snapshot-*") if path.is_dir()), reverse=True)
 

@@ -345,6 +345,8 @@ class Words:
             return False
         try:
             index, searcher, live = self._commit()
+            if not searcher.num_docs:  # begun by a process that was killed before its first commit
+                return False
             found = searcher.search(tantivy.Query.term_query(index.schema, "mark", _MARK), 1).hits
             state = json.loads(str(searcher.doc(found[0][1]).get_first("state")))
             pid, removed, tokens = int(state["pid"]), int(state["removed"]), int(state["tokens"])
@@ -405,6 +407,8 @@ class Words:
         self._tail = Tail()
 
     def _discard(self) -> None:
+        with contextlib.suppress(OSError):  # first: what a kill leaves of the rest is no index, and no damage
+            (self._folder / "meta.json").unlink(missing_ok=True)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._empty()
 
