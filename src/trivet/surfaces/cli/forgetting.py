@@ -46,9 +46,9 @@ def forget(
 
         screen.print_json({"forgotten": count, "missing": missing, "compacted": done and wire.plain(done)})
     elif done is None:
-        print(f"forgot {told(count)}; `trivet compact` erases what is left of them in the files")
+        print(f"forgot {told(count)}; `trivet compact` erases what is left in the files")
     else:
-        print(f"forgot {told(count)} and erased them from the files ({size(done.bytes_after)} left)")
+        print(f"forgot {told(count)}; nothing is left of that in the files ({size(done.bytes_after)} in all)")
     if missing:
         raise NotFoundError(f"id: there is no document {', '.join(map(repr, missing))} in collection {collection!r}")
 
