@@ -1,8 +1,7 @@
-"""A long document has many passages: is it as good as its best one, or as its best three? (`make aggregation`)
+"""Compare two scores of a long document: its best passage, or the mean of its best three (`make aggregation`).
 
-The meaning leg over whole documents, scored by their best passage or by the mean of their best three (of all, where
-there are fewer), alone and fused with words (z-score, half and half). Exact cosine over every passage, so that nothing
-but the aggregation differs. All topics of the test split: nothing is fitted.
+The dense leg over whole documents, alone and fused with the lexical leg (z-score, equal weights). Exact cosine over
+every passage, so that only the aggregation differs. All topics of the test split; nothing is fitted.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ WORDS = BASE.with_changes({"weights": {"lexical": 1.0, "dense": 0.0}})
 
 def measure(dataset: Any, cache: str | None) -> dict[str, Any]:
     with Lab.fill(dataset, cache=cache) as lab:
-        shelf = lab.engine._shelf
+        shelf = lab.engine._collection
         state = shelf.state()
         _, _, dids, data = shelf.vectors_after(state.model.mid, 0)
         owners, rows = np.array(dids), np.frombuffer(data, "<f4").reshape(len(dids), -1)
-        ids = {did: document.id for did, document in shelf.page(None, 0, 10**9)}
+        ids = {did: document.id for did, document in shelf.documents.page(None, 0, 10**9)}
         words = {topic: found[0] for topic, found in lab.rankings(WORDS).items() if found}
         runs: dict[str, dict[str, Answer]] = {}
         for topic in dataset.topics:
-            scope = shelf.scope(parse_filter(topic.where), [], state.version)
+            scope = shelf.filters.scope(parse_filter(topic.where), [], state.version)
             allowed = None if scope is None else np.array(scope.dids())
             cosines = rows @ lab._cached.embed_queries([topic.text])[0]
             for way, count in (("best", 1), ("mean of 3", 3)):
@@ -60,7 +59,7 @@ def measure(dataset: Any, cache: str | None) -> dict[str, Any]:
 
 
 def aggregated(cosines: Any, owners: Any, allowed: Any, count: int) -> Ranking:
-    """Documents by the mean of their best ``count`` passages."""
+    """Return documents ranked by the mean of their best ``count`` passages."""
     seen = np.flatnonzero(np.isin(owners, allowed)) if allowed is not None else np.arange(len(owners))
     order = seen[np.lexsort((-cosines[seen], owners[seen]))]
     of, scores = owners[order], cosines[order]
@@ -78,11 +77,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="a folder of sets in BEIR layout")
     parser.add_argument("--cache", help="folder with embeddings made before")
-    given = parser.parse_args()
+    args = parser.parse_args()
     report: dict[str, Any] = {**made(), "sets": {}}
     for name in SETS:
-        dataset = load(str(given.data / name), without=WITHOUT.get(name, ()))
-        report["sets"][name] = measure(dataset, given.cache)
+        dataset = load(str(args.data / name), without=WITHOUT.get(name, ()))
+        report["sets"][name] = measure(dataset, args.cache)
         print(name, json.dumps(report["sets"][name]), flush=True)
     out = Path(__file__).parent / "results" / f"aggregation-{report['commit']}.json"
     out.write_text(json.dumps(report, indent=1) + "\n")

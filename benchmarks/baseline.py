@@ -1,6 +1,6 @@
-"""What does the obvious thing cost? SQLite FTS5 and numpy, fused by RRF, as seed 004 does it.
+"""The baseline of `speed.py`: SQLite FTS5 and numpy, fused by RRF.
 
-Kinder than the seed: its vectors are loaded from the database at every query, here they stay in memory as one matrix.
+Its vectors stay in memory as one matrix; seed 004, which it follows, loads them from the database at every query.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Which documents, vectors, questions and right answers do we and the peers share?
+"""The corpus that trivet and the peers share: documents, vectors, queries and exact results.
 
     python benchmarks/corpus.py --data ../shared/data 10k 89k 1M scifact
 
 ``corpus("89k")`` is a folder under ``benchmarks/cache`` that is written once and read by every engine in its own
-process and environment: this module needs numpy and nothing of ours to read it. ``10k`` and ``89k`` are real
-documentation snippets with vectors of the built-in model; ``1M`` has those and as many generated ones as are missing
-(``mixing.py``): its times and sizes mean something, its answers do not. Every document is on one of a hundred shelves
-and in one of two halves, by a hash of its id: a filter to 1 % and one to 50 % that know nothing of the content. The
-right answers are exact: the fifty best by inner product over all vectors, without a filter and under both.
+process and environment: this module needs only numpy to read it. ``10k`` and ``89k`` are real documentation snippets
+with vectors of the built-in model; ``1M`` adds generated ones (``mixing.py``): its times and sizes are meaningful, its
+hits are not. Every document has one of a hundred ``shelf`` values and one of two halves, by a hash of its id: filters
+to 1 % and 50 % that do not depend on the content. The expected results are exact: the fifty best by inner product over
+all vectors, without a filter and with either.
 
-``scifact`` has a title, an abstract and a vector for each document, real questions and judgements instead.
+``scifact`` has titles, abstracts, vectors, real queries and judgements instead.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Corpus:
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float16]:
-        """On disk; a slice of it is read when it is looked at."""
+        """The vectors, memory-mapped."""
         found: npt.NDArray[np.float16] = np.load(self.folder / "vectors.npy", mmap_mode="r")
         return found
 
     def batches(self, size: int = 1000) -> Iterator[tuple[list[Document], Floats]]:
-        """Documents with their float32 vectors, so many at a time: nobody need hold a million of them."""
+        """Yield documents with their float32 vectors in batches."""
         batch: list[Document] = []
         at = 0
         for document in self.documents():
@@ -84,25 +84,25 @@ class Corpus:
 
     @cached_property
     def questions(self) -> list[dict[str, Any]]:
-        """id and text; the first ``ASKED`` are measured, the others warm (of ``scifact``: all are measured)."""
+        """Ids and texts of the queries; the first ``ASKED`` are measured (``scifact``: all), the others warm up."""
         found: list[dict[str, Any]] = json.loads((self.folder / "questions.json").read_text())
         return found
 
     @cached_property
     def asked(self) -> Floats:
-        """One unit vector a question."""
+        """The unit vectors of the queries."""
         found: Floats = np.load(self.folder / "asked.npy")
         return found
 
     @cached_property
     def answers(self) -> dict[str, Any]:
-        """By filter, for each measured question, the ids of the exact best; of ``scifact`` the judgements."""
+        """By filter, for each measured query, the ids of the exact best; for ``scifact`` the judgements."""
         found: dict[str, Any] = json.loads((self.folder / "answers.json").read_text())
         return found
 
 
 def corpus(size: str, data: Path | None = None) -> Corpus:
-    """The shared corpus of that name, made now if it is not in the cache (``data`` then holds the data sets)."""
+    """Return the shared corpus of that name; build it where it is not in the cache (``data`` holds the datasets)."""
     made = Corpus(CACHE / f"corpus-{size}")
     if not made.folder.exists():
         if data is None:
@@ -112,12 +112,12 @@ def corpus(size: str, data: Path | None = None) -> Corpus:
 
 
 def whole(document: Document) -> str:
-    """Title and text as one, as it was embedded: for engines that know no titles."""
+    """Return title and text as one, as it was embedded: for engines without titles."""
     return f"{document['title']}\n{document['text']}" if document["title"] else str(document["text"])
 
 
 def shelved(id: str) -> dict[str, str]:
-    """On which shelf and in which half a document is, by its id alone."""
+    """Return the shelf and the half of a document, by its id alone."""
     number = int.from_bytes(blake2b(id.encode(), digest_size=4).digest(), "big")
     return {"shelf": f"{number % 100:02d}", "half": "ab"[number // 100 % 2]}
 
@@ -130,7 +130,7 @@ def allowed(meta: dict[str, str], where: dict[str, str]) -> bool:
 
 
 def _make(size: str, data: Path, folder: Path) -> None:
-    """Whole or not at all: what is half made has another name."""
+    """Build a corpus under a temporary name and rename it, so that it is complete or not there."""
     if size not in (*SIZES, "scifact"):
         raise SystemExit(f"corpus: {size!r} is unknown; known: {', '.join((*SIZES, 'scifact'))}")
     making = folder.with_name(f"{folder.name}.making")
@@ -178,7 +178,7 @@ def _with_more(real: list[Document], rows: Floats, size: int) -> Iterator[tuple[
 
 
 def _placed(document: Document) -> Document:
-    """With flat metadata that every engine can store, and its shelf and half."""
+    """Return a document with flat metadata that every engine can store, its shelf and its half."""
     meta = {key: str(document["meta"].get(key) or "") for key in ("site", "kind")}
     return {**document, "meta": meta | shelved(document["id"])}
 
@@ -193,7 +193,7 @@ def _write(folder: Path, size: int, given: Iterator[tuple[Document, Floats]]) ->
 
 
 def _questions(texts: list[str], count: int) -> list[str]:
-    """Eight words in a row out of random documents."""
+    """Return queries: eight consecutive words of random documents."""
     chance = random.Random(SEED)
     found: list[str] = []
     while len(found) < count:
@@ -205,7 +205,7 @@ def _questions(texts: list[str], count: int) -> list[str]:
 
 
 def _embedded(texts: list[str]) -> Floats:
-    from trivet.embedders import load_embedder
+    from trivet.models.embedders import load_embedder
 
     embedder = load_embedder("builtin")
     assert embedder is not None
@@ -219,7 +219,7 @@ def _ask(folder: Path, questions: list[dict[str, Any]], vectors: Floats) -> None
 
 
 def exact(made: Corpus, asked: Floats, depth: int = DEPTH) -> dict[str, list[list[str]]]:
-    """By filter, for each question, the ids of the ``depth`` best of all: every product is computed."""
+    """Return by filter, for each query, the ids of the ``depth`` best documents, by computing every product."""
     ids: list[str] = []
     permitted: dict[str, list[bool]] = {name: [] for name in FILTERS}
     for document in made.documents():
@@ -240,8 +240,8 @@ def exact(made: Corpus, asked: Floats, depth: int = DEPTH) -> dict[str, list[lis
 
 
 def _scifact(data: Path, folder: Path) -> None:
-    from trivet.embedders import load_embedder
     from trivet.evaluate.vectors import CachedEmbedder
+    from trivet.models.embedders import load_embedder
 
     inner = load_embedder("builtin")
     assert inner is not None
@@ -272,9 +272,9 @@ def main(tell: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sizes", nargs="+", choices=(*SIZES, "scifact"), help="which to make")
     parser.add_argument("--data", type=Path, required=True, help="the folder with docs_snippets and scifact")
-    chosen = parser.parse_args()
-    for size in chosen.sizes:
-        made = corpus(size, chosen.data)
+    args = parser.parse_args()
+    for size in args.sizes:
+        made = corpus(size, args.data)
         tell(f"{size}: {len(made):,} documents, {len(made.questions)} questions in {made.folder}")
     return 0
 

@@ -1,10 +1,10 @@
-"""What does it cost to embed one question, and is anything of that not the model?
+"""Measure the cost of embedding one query with the built-in model, and the share of it outside the model.
 
     python benchmarks/embedding.py --docs        (or: make bench-embedding)
 
-The built-in model in this process: opened, asked short, medium and long questions with one and two threads, in int8 and
-in float32; where the time of one call goes; the same question again; eight threads that ask at once, one question a run
-of the model against several. No data is needed: the questions are cut from lines that ship with the package.
+Measured in this process: loading; short, medium and long queries with one and two threads, in int8 and in float32; the
+stages of one call; the same query again; eight threads at once, with one query or several in a run of the model. No
+data is needed: the queries are cut from texts of the package.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 import embedding_page
 from speed import machine
-from trivet.embedders import granite, load_embedder
-from trivet.embedders.encoder import POOLINGS, Builder, Plan
-from trivet.embedders.local import LocalModel, Opened, open_session
-from trivet.embedders.sentences import SENTENCES
+from trivet.errors import EmbedderError
+from trivet.models.embedders import granite, load_embedder
+from trivet.models.embedders.local import LocalModel, PooledSession
+from trivet.models.embedders.sentences import SENTENCES
+from trivet.models.encoders.encoder import POOLINGS, Builder, Plan
+from trivet.models.encoders.session import open_session
 
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 5  # of all questions of a kind
@@ -38,7 +40,7 @@ ASKING = 8  # threads at once
 TOGETHER = 800  # questions that they ask
 FIRST = """
 import json, time
-from trivet.embedders import load_embedder
+from trivet.models.embedders import load_embedder
 wall, cpu = time.perf_counter(), time.process_time()
 load_embedder("granite").embed_queries(["where is the otter?"])
 print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
@@ -46,7 +48,7 @@ print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
 
 
 def questions() -> dict[str, list[str]]:
-    """Forty different ones of each kind."""
+    """Return forty different queries of each length."""
     lines = list(SENTENCES)
     around = [lines[at:] + lines[:at] for at in range(len(lines))]
     return {
@@ -61,7 +63,7 @@ def spread(times: Sequence[float]) -> dict[str, float]:
 
 
 def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> dict[str, float]:
-    """Every question ``ROUNDS`` times, after one round that does not count."""
+    """Time every query ``ROUNDS`` times, after one round that does not count."""
     for text in texts:
         ask(text)
     walls = []
@@ -75,7 +77,7 @@ def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> dict[str, float]:
 
 
 def first_call() -> dict[str, float]:
-    """Import, check the weights' hash, build the graph, open it, embed: in processes that have done nothing before."""
+    """Time import, hash check, graph, session and first embedding, in new processes."""
     found = [
         json.loads(subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True).stdout)
         for _ in range(LOADS)
@@ -86,8 +88,8 @@ def first_call() -> dict[str, float]:
     }
 
 
-def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> Opened:
-    """The model as the package opens it, but for the number of threads and of texts in one run."""
+def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> PooledSession:
+    """Return the model as the package opens it, with that number of threads and texts in one run."""
     from tokenizers import Tokenizer
 
     header, tokenizer, weights = granite.read_pack(granite.pack_bytes())
@@ -97,12 +99,12 @@ def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> Opened:
     for layer in range(shape.layers):
         state = build.layer(state, layer)
     build.graph.output(POOLINGS[shape.pooling](build, state), "sentence_embedding", "float32", texts, shape.hidden)
-    session = open_session(build.graph.serialised(), fuse=False, threads=threads)
-    return Opened(Tokenizer.from_str(tokenizer), session, int(header["meta"]["max_length"]))
+    session = open_session(build.graph.serialised(), EmbedderError, fuse=False, threads=threads)
+    return PooledSession(Tokenizer.from_str(tokenizer), session, int(header["meta"]["max_length"]))
 
 
 def alone() -> dict[str, Any]:
-    """One question at a time."""
+    """Measure one query at a time."""
     found: dict[str, Any] = {}
     for precision, plan in granite.PLANS.items():
         for threads in (1, 2):
@@ -114,16 +116,16 @@ def alone() -> dict[str, Any]:
 
 
 def parts() -> dict[str, Any]:
-    """Where one call's time goes: tokens, the model's run, and everything round them (`embed_passages`: no memory)."""
+    """Measure the stages of one call: tokens, the model's run, and the rest (`embed_passages` has no cache)."""
     model = load_embedder("granite")
     assert isinstance(model, LocalModel)
-    inside = model._model()
+    inside = model._model().session
     found: dict[str, Any] = {}
     for kind, texts in questions().items():
-        ids = {text: inside._tokenizer.encode(text).ids for text in texts}
+        ids = {text: inside.session._tokenizer.encode(text).ids for text in texts}
         feeds = {text: {"input_ids": np.array([ids[text]], dtype=np.int64)} for text in texts}
         steps = {
-            "tokens": timed(inside._tokenizer.encode, texts),
+            "tokens": timed(inside.session._tokenizer.encode, texts),
             "run": timed(lambda text, feeds=feeds: inside._session.run([inside._output], feeds[text]), texts),
             "whole": timed(lambda text: model.embed_passages([text]), texts),
         }
@@ -133,14 +135,14 @@ def parts() -> dict[str, Any]:
 
 
 def again() -> dict[str, float]:
-    """A question that was asked a moment ago is not embedded."""
+    """Measure a repeated query, which is not embedded again."""
     model = load_embedder("granite")
     assert model is not None
     return timed(lambda text: model.embed_queries([text]), questions()["medium"])
 
 
 def agreement() -> dict[str, float]:
-    """int8 beside float32 of the same weights, over all questions."""
+    """Compare int8 with float32 of the same weights, over all queries."""
     texts = [text for kind in questions().values() for text in kind]
     rows = [_unit(np.array([model.vector(text) for text in texts])) for model in map(opened, granite.PLANS.values())]
     cosines = (rows[0] * rows[1]).sum(axis=1)
@@ -148,13 +150,13 @@ def agreement() -> dict[str, float]:
 
 
 def together() -> dict[str, Any]:
-    """Eight threads that ask at once: each its own run of the model, or several questions in one run.
+    """Measure eight threads at once: one query or several in a run of the model.
 
-    The questions have the same number of tokens, so nothing is padded: the best case for several in one run.
+    The queries have the same number of tokens, so nothing is padded: the best case for several in one run.
     """
     length = 16
     model = opened(granite.PLANS["int8"])
-    ids = [model._tokenizer.encode(text).ids[:length] for text in questions()["long"]]
+    ids = [model.session._tokenizer.encode(text).ids[:length] for text in questions()["long"]]
     rows = [np.array([each], dtype=np.int64) for each in ids]
     single = partial(_one, model, rows)
     found: dict[str, Any] = {"tokens": length, "one by one": _rate(ASKING, 1, single)}
@@ -169,12 +171,12 @@ def together() -> dict[str, Any]:
     return found
 
 
-def _one(model: Opened, rows: list[Any], at: int) -> Any:
+def _one(model: PooledSession, rows: list[Any], at: int) -> Any:
     return _run(model, rows[at % len(rows)])
 
 
-def _run(model: Opened, ids: Any) -> Any:
-    return model._session.run([model._output], {"input_ids": ids})[0]
+def _run(model: PooledSession, ids: Any) -> Any:
+    return model.session._session.run([model.session._output], {"input_ids": ids})[0]
 
 
 def _rate(threads: int, size: int, ask: Callable[[int], Any]) -> dict[str, float]:
@@ -202,8 +204,8 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--docs", action="store_true", help="write docs/EMBEDDING.md")
-    chosen = parser.parse_args()
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/embedding.md")
+    args = parser.parse_args()
     results: dict[str, Any] = {"machine": machine()}
     for name, part in PARTS.items():
         results[name] = part()
@@ -211,7 +213,7 @@ def main() -> int:
     target = RESULTS / f"embedding-{results['machine']['commit'].split('+')[0]}.json"
     target.write_text(json.dumps(results, indent=1) + "\n")
     print(target)
-    if chosen.docs:
+    if args.docs:
         embedding_page.write(target)
     return 0
 

@@ -1,4 +1,4 @@
-"""What does embedding a question cost, on paper? docs/EMBEDDING.md, made from one result file."""
+"""Write docs/evidence/embedding.md from one result file of ``embedding.py``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs/EMBEDDING.md"
+PAGE = Path(__file__).parent.parent / "docs/evidence/embedding.md"
 KINDS = ("short", "medium", "long")
 
 
@@ -23,7 +23,7 @@ def alone(results: dict[str, Any]) -> list[str]:
 
 def parts(results: dict[str, Any]) -> list[str]:
     lines = [
-        "| question | tokens | tokenise | the model's run | whole call | not the model |",
+        "| query | tokens | tokenise | the model's run | whole call | not the model |",
         "|---|---|---|---|---|---|",
     ]
     for kind in KINDS:
@@ -35,7 +35,7 @@ def parts(results: dict[str, Any]) -> list[str]:
 
 
 def together(results: dict[str, Any]) -> list[str]:
-    lines = ["| how | questions a second | CPU ms a question | least cosine to one by one |", "|---|---|---|---|"]
+    lines = ["| how | queries a second | CPU ms a query | least cosine to one by one |", "|---|---|---|---|"]
     for name, row in results["together"].items():
         if name != "tokens":
             same = row.get("cosine to one by one")
@@ -45,7 +45,7 @@ def together(results: dict[str, Any]) -> list[str]:
 
 
 def gain(results: dict[str, Any]) -> float:
-    """How many times the questions a second of one by one the best way of running several gives, best against best."""
+    """Return the queries per second of the best batch size, relative to one by one."""
     rows = {name: row["questions_per_s"] for name, row in results["together"].items() if name != "tokens"}
     single = [rows.pop(name) for name in list(rows) if name.startswith("one by one")]
     return float(max(rows.values()) / max(single))
@@ -54,25 +54,25 @@ def gain(results: dict[str, Any]) -> float:
 def page(results: dict[str, Any], name: str) -> str:
     machine, first, again, agreed = (results[part] for part in ("machine", "first", "again", "agreement"))
     lines = [
-        "# Embedding a question",
+        "# Embedding a query",
         "",
         "Made by `make bench-embedding` (`benchmarks/embedding.py --docs`); do not edit. Compare within a run.",
         "",
         f"The built-in model (granite-embedding-30m-english, 384 dimensions). Commit `{machine['commit']}`, "
         f"{machine['when'][:10]}: {machine['cpu']}, {machine['cores']} cores, load before {machine['load_before']}, "
-        f"Python {machine['python']}. All numbers: [results/{name}](../benchmarks/results/{name}).",
+        f"Python {machine['python']}. All numbers: `benchmarks/results/{name}`.",
         "",
-        "## One question at a time",
+        "## One query at a time",
         "",
-        "p50 / p95 in ms, mean CPU time in brackets; forty different questions of each kind, five times.",
+        "p50 / p95 in ms, mean CPU time in brackets; forty different queries of each kind, five times.",
         "",
         *alone(results),
         "",
         f"int8 is what is used: its vectors have a mean cosine of {agreed['mean']:.4f} (least {agreed['least']:.4f}) "
-        "to float32 of the same weights, and SciFact by meaning alone is .7119 beside .7123. The package has the "
-        "weights in int8 only; float32 here is those, widened. One text is embedded by one thread. On quiet cores a "
-        "second saves time for more CPU (above); as soon as another process wants its core it waits, turning round: "
-        "beside other work the p95 of a medium question was 9.7 ms with two threads and 6.4 with one (c636a29). "
+        "to float32 of the same weights, and SciFact, dense leg alone, is .7119 against .7123. The package has the "
+        "weights in int8 only; float32 here is those, converted. One text is embedded by one thread. On idle cores a "
+        "second thread saves time and costs CPU (above); when another process needs the core, it spins and waits: "
+        "beside other work the p95 of a medium query was 9.7 ms with two threads and 6.4 with one (c636a29). "
         "Several texts go to several threads.",
         "",
         f"First call of a process (libraries, hash of the weights, graph, session): {first['wall_ms']:,} ms, of which "
@@ -80,25 +80,25 @@ def page(results: dict[str, Any], name: str) -> str:
         "",
         "## Where the time of one call goes",
         "",
-        "p50 in ms, int8, one thread, through `embed_passages` (which remembers nothing).",
+        "p50 in ms, int8, one thread, through `embed_passages` (which has no cache).",
         "",
         *parts(results),
         "",
-        "## The same question again",
+        "## The same query again",
         "",
-        "The last 1,024 questions are remembered with their vectors (`embedders/query_cache.py`): paging, retries and "
-        f"comparing profiles do not embed again. p50 {again['p50_ms'] * 1000:.0f} µs.",
+        "The vectors of the last 1,024 queries are cached (`query_cache.py`): paging, retries and comparing profiles "
+        f"do not embed again. p50 {again['p50_ms'] * 1000:.0f} µs.",
         "",
-        "## Eight who ask at once",
+        "## Eight queries at once",
         "",
         f"{results['together']['tokens']} tokens each, int8. Several of one length in one run is the best case: "
         "different lengths have to be padded and masked.",
         "",
         *together(results),
         "",
-        f"Several in a run give {gain(results):.2f} × the questions a second of one by one on {machine['cores']} "
-        "cores. It is not built in: a question would wait for others, and its int8 vector would depend on them (one "
-        "activation scale for the whole run), so the same question could be answered differently from one moment to "
+        f"Several in a run give {gain(results):.2f} × the queries a second of one by one on {machine['cores']} "
+        "cores. It is not built in: a query would wait for others, and its int8 vector would depend on them (one "
+        "activation scale for the whole run), so the same query could give different results from one moment to "
         "the next.",
     ]
     return "\n".join(lines) + "\n"

@@ -1,9 +1,9 @@
-"""Where is what it does not find? (`make failures`)
+"""Classify what the default profile does not find (`make failures`).
 
-For a set, each topic's loss (1 − nDCG@10 of the default) is put down to where its best right document stands and which
-leg saw it: the classes that an improvement would have to come from, with their share of the whole loss.
-`--show` prints topics of each class with the titles involved, to be read on this machine: the sets are not ours to copy
-into a page, so the examples in `docs/FAILURES.md` are told in our words, by the topic's number.
+Each topic's loss (1 − nDCG@10) is assigned to the position of its best relevant document and to the leg that found it.
+The classes, with their shares of the loss, show where an improvement could come from. `--show` prints topics of each
+class with the titles involved. The sets must not be copied into a page, so the examples in
+`docs/evidence/failures.md` are in our own words, by the topic's number.
 """
 
 from __future__ import annotations
@@ -14,42 +14,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ranking import WITHOUT
+from relevance import WITHOUT
 from trivet.evaluate import Lab, load, score
 from trivet.evaluate.evaluation import made
 from trivet.profile import PROFILES
 
-PAGE = Path(__file__).parents[1] / "docs" / "FAILURES.md"
+PAGE = Path(__file__).parents[1] / "docs/evidence/failures.md"
 MAIN, POOL = "nDCG@10", 100
 SHOWN = 5
 SETS = ("scifact", "locomo")
-HEAD = """# What it does not find, and why
+HEAD = """# Failures
 
 Made by `make failures` (`benchmarks/failures.py`); do not edit. Loss: 1 − nDCG@10 of the default, a mean over topics;
-each topic is put down to where its best right document stands, and which leg had it among its first {depth}. Test
-splits, looked at after every choice was made, and nothing was chosen by them. Commit `{commit}`.
+each topic is counted by the rank of its best right document, and by the leg that had it among its first {depth}. Test
+splits, read after every choice was made; nothing was chosen by them. Commit `{commit}`.
 """
 EXAMPLES = {
-    "scifact": """The issue asked for 0.755; 0.0014 are missing. Read topic by topic (the numbers are the set's), those
-whose right abstract is not among the ten fall into four kinds:
+    "scifact": """The target was 0.755; 0.0014 are missing. The topics (by their number in the set) whose right
+abstract is not among the first ten are of four kinds:
 
 - **The claim is common knowledge, the abstract mentions it in passing** (1, 13, 437, 502, 560, 870, 975, 1110, 1213).
-  437 is about a disease of the blood and its animal models; the abstract called right is about glioma cells. Words and
-  meaning agree on abstracts that are about the claim, and nobody judged those.
-- **One word decides, and the model does not know it** (128, 1362, 1363, 303, 887). Words have the right abstract at 1
-  to 7, meaning not among its hundred: the vector is of the abstract's subject, scaffolds in the heart, not of the
-  vessels measured in it. The weighing trusts words more here, and not enough; giving the missing leg a score of its own
-  was measured and lost 0.005 on the mean over the sets (ADR 22).
+  437 is about a disease of the blood and its animal models; the abstract called right is about glioma cells. Both
+  legs agree on abstracts that are about the claim, and those are not judged.
+- **One word decides, and the model does not know it** (128, 1362, 1363, 303, 887). The lexical leg
+  has the right abstract at rank 1 to 7, the dense leg not among its hundred: the vector represents the subject of the
+  abstract, scaffolds in the heart, not the vessels measured in it. The weights lean to the lexical leg here, but not
+  enough; imputing the missing score was measured and lost 0.005 on the mean over the sets (ADR 22).
 - **Short forms and spellings of biology** (132 PGE2, 198 CCL19, 431 FoxO3a, 715 and 716 miR7a, 783 EAM). Expanding
-  acronyms within the collection was built and measured: SciFact −0.03, for fields share short forms; so it is
-  off (ADR 22).
-- **The opposite of the claim, or a near twin, stands first** (239, 508, 913, 1221). A line over word evidence cannot
-  tell support from mention. That is a cross-encoder's work: none can be shipped (ADR 19), one's own can be loaded
-  ([RERANKING](RERANKING.md)).
+  acronyms within the collection was built and measured: SciFact −0.03, because fields share short forms; so it
+  is off (ADR 22).
+- **The opposite of the claim, or a near-duplicate, is first** (239, 508, 913, 1221). A linear reranker over terms
+  cannot tell support from mention. A cross-encoder can: none can be shipped (ADR 19), you can load your own
+  ([Rerank with a model](../how-to/rerank-with-a-model.md)).
 """,
-    "locomo": """Nearly half of the loss is order among the ten. Below them: questions that only an inference answers
-(conv-26/q50, conv-41/q8: somebody's politics or means, out of an anecdote), turns that answer the turn before and
-repeat no word of it (conv-26/q105, conv-30/q74), questions about a shared photo (conv-30/q43), and lists, of which one
+    "locomo": """Nearly half of the loss is the order among the ten. Below them: queries that need an inference
+(conv-26/q50, conv-41/q8: somebody's politics or income, from an anecdote), turns that answer the turn before and
+repeat no word of it (conv-26/q105, conv-30/q74), queries about a shared photo (conv-30/q43), and lists, of which one
 item is found and the others are not (conv-26/q61). `neighbours` shows the turns around a hit, which helps with
 the second kind without ranking a terse turn first.
 """,
@@ -58,7 +58,7 @@ the second kind without ranking a terse turn first.
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One that lost something: how much, where its best right document stands, and who had it."""
+    """A topic with a loss: how much, the position of its best relevant document, and the legs that found it."""
 
     id: str
     text: str
@@ -110,7 +110,7 @@ def read(path: Path, cache: str | None) -> tuple[list[Topic], int, str]:
 
 
 def classes(topics: list[Topic]) -> dict[str, list[Topic]]:
-    """The largest loss first."""
+    """Return the classes, the largest loss first."""
     found = defaultdict(list)
     for topic in topics:
         found[topic.kind].append(topic)
@@ -132,23 +132,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=SETS, help="names of sets")
     parser.add_argument("--cache", help="folder with embeddings made before")
     parser.add_argument("--show", action="store_true", help="print topics of each class, to be read here")
-    parser.add_argument("--docs", action="store_true", help="write docs/FAILURES.md")
-    given = parser.parse_args()
-    if not given.data.is_dir():
-        raise SystemExit(f"{given.data} is not here: the sets are not shipped (most licences forbid it)")
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/failures.md")
+    args = parser.parse_args()
+    if not args.data.is_dir():
+        raise SystemExit(f"{args.data} is not here: the sets are not shipped (most licences forbid it)")
     lines = [HEAD.format(depth=POOL, commit=made()["commit"])]
-    for name in given.only:
-        found, asked, identity = read(given.data / name, given.cache)
+    for name in args.only:
+        found, asked, identity = read(args.data / name, args.cache)
         kinds = classes(found)
         lines += [f"## `{identity}`: {1 - sum(item.loss for item in found) / asked:.4f}\n", table(kinds, asked), ""]
         lines += [EXAMPLES[name]] if name in EXAMPLES else []
         print(identity, table(kinds, asked), sep="\n")
-        for kind, topics in kinds.items() if given.show else ():
+        for kind, topics in kinds.items() if args.show else ():
             print(f"\n{kind}")
             for topic in topics[:SHOWN]:
                 print(f"  {topic.id}: {topic.text}\n     right, at {topic.place}: {topic.right}")
                 print(f"     first: {topic.first}")
-    if given.docs:
+    if args.docs:
         PAGE.write_text("\n".join(lines), encoding="utf-8")
         print(f"written: {PAGE}")
 

@@ -1,7 +1,7 @@
-"""What do connections add to words and meaning? (`python benchmarks/graph.py --data DATA`)
+"""Measure what the graph leg adds to the default profile (`python benchmarks/graph.py --data DATA`).
 
-The default profile with the graph leg at several weights, against the same without it. Constants of the walk and the
-weight to propose were chosen on the topics whose id has an even hash (``--half even``); reported are the others.
+The default with the graph leg at several weights, against the default without it. The constants of the walk and the
+weight were chosen on the topics whose id has an even hash (``--half even``); the others are reported.
 """
 
 from __future__ import annotations

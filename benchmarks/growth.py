@@ -1,10 +1,10 @@
-"""How do latency, memory and build time grow with the collection, and what follows for a hundred million records?
+"""Write docs/evidence/scale.md: how latency, memory and build time grow, and a plan for 100 million records.
 
     python benchmarks/growth.py --data ../shared/data --docs        (or: make scale)
 
-Nothing is timed here: the times are read from the newest peers-*.json (`make bench-peers`, with 1M), stores-*.json and
-embedding-*.json. What is measured is how many bytes each structure of a store takes, on the shared corpus; without the
-data the newest structures-*.json is used. Writes what stands between the marks of docs/SCALE.md, and its plots.
+Nothing is timed here: times are read from the newest peers-*.json (`make bench-peers`, with 1M), stores-*.json and
+embedding-*.json. Measured are the bytes of each structure of a store, on the shared corpus; without the data the newest
+structures-*.json is used. Writes the parts between the marks of docs/evidence/scale.md, and its charts.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from corpus import SIZES, Corpus, corpus, whole
 from growth_plots import drawn
 from peers.targets import DEFAULT, TWO_LEGS, number
 from speed import machine
-from trivet.analysis import Analyzer
+from trivet.text.analysis import Analyzer
 
 HERE = Path(__file__).parent
-RESULTS, PAGE, IMAGES = HERE / "results", HERE.parent / "docs/SCALE.md", HERE.parent / "docs/images"
+RESULTS, PAGE, IMAGES = HERE / "results", HERE.parent / "docs/evidence/scale.md", HERE.parent / "docs/images"
 KINDS = ("peers", "stores", "structures", "embedding")
 TARGETS = (1e6, 1e7, 1e8, 1e9)
 #: (what is told, where it is in a row of the peers' file)
 MEASURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("hybrid p50, ms", ("ask", "none", "p50_ms")),
     ("hybrid p95, ms", ("ask", "none", "p95_ms")),
-    ("CPU a question, ms", ("ask", "none", "cpu_ms")),
+    ("CPU a query, ms", ("ask", "none", "cpu_ms")),
     ("p50 under a 1 % filter, ms", ("ask", "one_percent", "p50_ms")),
     ("p50 under a 50 % filter, ms", ("ask", "half", "p50_ms")),
     ("meaning alone p50, ms", ("ask", "none", "dense", "p50_ms")),
@@ -63,13 +63,13 @@ TABLES = {"vectors": "truth: vectors", "documents": "truth: documents"}
 
 
 def newest(kind: str, folder: Path = RESULTS) -> tuple[str, dict[str, Any]] | None:
-    """(file name, content) of the latest run of a kind."""
+    """Return (file name, content) of the latest result file of a kind."""
     found = [(path.name, json.loads(path.read_text())) for path in folder.glob(f"{kind}-*.json")]
     return max(found, key=lambda item: str(item[1]["machine"]["when"]), default=None)
 
 
 def structures(store: Path, records: int) -> dict[str, float]:
-    """Bytes a record of everything a store keeps."""
+    """Return the bytes per record of every structure of a store."""
     found: dict[str, float] = {}
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
         for name, size in connection.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"):
@@ -84,13 +84,13 @@ def structures(store: Path, records: int) -> dict[str, float]:
 
 
 def terms(given: Corpus, sample: int = 2_000) -> float:
-    """Different words of a record, as they are indexed: the postings it takes."""
+    """Return the number of distinct terms of a record, which is its number of postings."""
     analyse = Analyzer().terms
     return sum(len(set(analyse(whole(each)))) for each in islice(given.documents(), sample)) / sample
 
 
 def measure(size: str, data: Path) -> Path:
-    """Build the corpus as it ships and look at the files."""
+    """Build the corpus with the default and measure the files."""
     from peers.trivet import Engine
 
     given = corpus(size, data)
@@ -115,14 +115,14 @@ def measure(size: str, data: Path) -> Path:
 
 
 def points(peers: dict[str, Any], row: str, path: tuple[str, ...]) -> list[tuple[float, float]]:
-    """(records, value) where it was measured."""
+    """Return (records, value) of each measured size."""
     sizes = sorted(peers["rows"], key=lambda name: SIZES.get(name, 0))
     read = ((SIZES.get(size), number(peers["rows"][size].get(row), *path)) for size in sizes)
     return [(float(records), value) for records, value in read if records and value is not None]
 
 
 def curves(peers: dict[str, Any]) -> list[str]:
-    """One line a measure: the values by size, and the exponent between the smallest and the largest."""
+    """Return a line for each measure: the values by size, and the exponent between the smallest and the largest."""
     lines = []
     for row in (TWO_LEGS, DEFAULT):
         names = [size for size in SIZES if row in peers["rows"].get(size, {})]
@@ -147,7 +147,7 @@ def bytes_table(kept: dict[str, Any]) -> list[str]:
 
 
 def layouts(files: dict[str, dict[str, Any] | None]) -> dict[str, tuple[float, float]]:
-    """Layout → (bytes resident, bytes on disk) a record and copy; only those that something was measured for."""
+    """Return layout → (resident bytes, bytes on disk) per record and copy, where something was measured."""
     found: dict[str, tuple[float, float]] = {}
     peers, stores, kept = files["peers"], files["stores"], files["structures"]
     if peers:
@@ -162,8 +162,8 @@ def layouts(files: dict[str, dict[str, Any] | None]) -> dict[str, tuple[float, f
         truth, whole_, small = disk - scaling.FULL, 4 * scaling.DIM * scaling.QDRANT, scaling.DIM * scaling.QDRANT
         found["PostgreSQL/Citus, `index=vector`"] = (words + scaling.FULL, disk)
         found["PostgreSQL/Citus, `index=halfvec`"] = (words + scaling.HALF, truth + scaling.HALF)
-        found["Qdrant, vectors in memory, + companion"] = (words + whole_, truth + whole_)
-        found["Qdrant, int8 in memory, vectors on disk, + companion"] = (words + small, truth + whole_ + small)
+        found["Qdrant, vectors in memory, + record store"] = (words + whole_, truth + whole_)
+        found["Qdrant, int8 in memory, vectors on disk, + record store"] = (words + small, truth + whole_ + small)
     return found
 
 
@@ -190,10 +190,10 @@ def plan(files: dict[str, dict[str, Any] | None]) -> list[str]:
 
 
 def asking(files: dict[str, dict[str, Any] | None]) -> list[str]:
-    """What a question costs when every shard of a million, or every part, has to be asked."""
+    """Return the cost of a query that goes to every shard of a million, or to every part."""
     lines: list[str] = []
     head = f"| {' | '.join(millions(target) for target in TARGETS)} |"
-    lines += [f"| a question over everything {head}", "|---|" + "---|" * len(TARGETS)]
+    lines += [f"| a query over everything {head}", "|---|" + "---|" * len(TARGETS)]
     peers, stores = files["peers"], files["stores"]
     for row in (TWO_LEGS, DEFAULT) if peers else ():
         found = dict(points(peers, row, ("ask", "none", "cpu_ms")))
@@ -201,7 +201,7 @@ def asking(files: dict[str, dict[str, Any] | None]) -> list[str]:
             cells = (f"{shown(target / 1e6 * each)} ms" for target in TARGETS)
             lines.append(f"| CPU, shards of 1 M as measured ({shown(each)} ms), {row} | {' | '.join(cells)} |")
             rates = (f"{scaling.CORES * 1000 / (target / 1e6 * each):,.1f}" for target in TARGETS)
-            lines.append(f"| … questions a second for {scaling.CORES} cores | {' | '.join(rates)} |")
+            lines.append(f"| … queries a second for {scaling.CORES} cores | {' | '.join(rates)} |")
     if stores and (server := stores["stores"].get("PostgreSQL")):
         stages = server["searches"][0]["stages_p50_ms"]
         parts = scaling.MOST_PARTS
@@ -222,7 +222,7 @@ def fan_out() -> list[str]:
 
 
 def making(files: dict[str, dict[str, Any] | None]) -> list[str]:
-    """What it takes to fill it once."""
+    """Return the cost of loading everything once."""
     each: dict[str, float] = {}
     if files["embedding"]:
         each["embedding (128 tokens a record)"] = files["embedding"]["alone"]["int8"]["1"]["long"]["cpu_ms"]
@@ -240,14 +240,14 @@ def making(files: dict[str, dict[str, Any] | None]) -> list[str]:
 
 
 def blocks(files: dict[str, dict[str, Any] | None], names: dict[str, str]) -> dict[str, str]:
-    """By the name of the mark they stand under."""
+    """Return the blocks of the page by the names of their marks."""
     absent = {
         "peers": 'Not measured yet: `make bench-peers SIZE="10k 89k 1M scifact"`, then `make scale`.',
         "structures": "Not measured yet: `make scale` with the data.",
     }
-    used = ", ".join(f"[results/{name}](../benchmarks/results/{name})" for name in names.values())
+    used = ", ".join(f"`benchmarks/results/{name}`" for name in names.values())
     peers, kept = files["peers"], files["structures"]
-    pictures = [f"![{told}](images/{file})" for file, (told, _) in (drawn(_lines(peers)) if peers else {}).items()]
+    pictures = [f"![{told}](../images/{file})" for file, (told, _) in (drawn(_lines(peers)) if peers else {}).items()]
     measured = [*curves(peers), "", *pictures] if peers else [absent["peers"]]
     small = f"At {kept['documents']:,} documents, as it ships." if kept else ""
     return {
@@ -261,16 +261,16 @@ def blocks(files: dict[str, dict[str, Any] | None], names: dict[str, str]) -> di
 
 
 def _lines(peers: dict[str, Any]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Measure → row → its points."""
+    """Return measure → row → points."""
     return {told: {row: points(peers, row, path) for row in (TWO_LEGS, DEFAULT)} for told, path in MEASURES}
 
 
 def put(text: str, given: dict[str, str]) -> str:
-    """The page with what stands between its marks made anew; a mark that is missing is an error, not a silence."""
+    """Return the page with the blocks between its marks replaced; raise for a missing mark."""
     for name, block in given.items():
         mark = re.compile(rf"(<!-- scale:{name}:start -->\n).*?(<!-- scale:{name}:end -->)", re.DOTALL)
         if not mark.search(text):
-            raise SystemExit(f"growth: docs/SCALE.md has no mark scale:{name}")
+            raise SystemExit(f"growth: docs/evidence/scale.md has no mark scale:{name}")
         text = mark.sub(lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text)
     return text
 
@@ -300,16 +300,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="the folder with docs_snippets: the structures are measured anew")
     parser.add_argument("--size", default="89k", choices=SIZES)
-    parser.add_argument("--docs", action="store_true", help="write docs/SCALE.md and its plots")
-    chosen = parser.parse_args()
-    if chosen.data and (chosen.data / "docs_snippets").is_dir():
-        print(measure(chosen.size, chosen.data))
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/scale.md and its plots")
+    args = parser.parse_args()
+    if args.data and (args.data / "docs_snippets").is_dir():
+        print(measure(args.size, args.data))
     else:
         print("growth: the structures are not measured anew: no --data with docs_snippets (it is not shipped)")
     found = {kind: newest(kind) for kind in KINDS}
     files = {kind: item[1] if item else None for kind, item in found.items()}
     made = blocks(files, {kind: item[0] for kind, item in found.items() if item})
-    if not chosen.docs:
+    if not args.docs:
         print("\n\n".join(made.values()))
         return 0
     PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")

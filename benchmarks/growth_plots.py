@@ -1,42 +1,38 @@
-"""What does growth look like? Two lines a picture, both axes by ratio: a straight line is a power of the size."""
+"""Charts of growth: a line for each row over the number of documents, both axes logarithmic."""
 
 from __future__ import annotations
 
-from corpus import SIZES
 from peers import plots
 from peers.targets import TWO_LEGS
-from trivet.evaluate.report import svg
-from trivet.evaluate.report.figures import ms
-from trivet.evaluate.report.markup import joined
+from trivet.evaluate.report.chart import Mark
+from trivet.evaluate.report.formatting import ms
 
-Lines = dict[str, list[tuple[float, float]]]  # row → (records, value)
+Lines = dict[str, list[tuple[float, float]]]  # row → (documents, value)
 FILES = {
     "hybrid p50, ms": "scale-latency.svg",
-    "CPU a question, ms": "scale-cpu.svg",
+    "CPU a query, ms": "scale-cpu.svg",
     "build, s": "scale-build.svg",
     "memory while asked, MB": "scale-memory.svg",
 }
 
 
 def drawn(measures: dict[str, Lines]) -> dict[str, tuple[str, str]]:
-    """File name → (what it shows, the picture); one that has no line is left out."""
-    pictures = {}
-    for told, file in FILES.items():
-        lines = {row: points for row, points in measures[told].items() if len(points) > 1}
+    """Return (caption, SVG) by file name; a chart without a line is left out."""
+    charts = {}
+    for name, file in FILES.items():
+        lines = {row: points for row, points in measures[name].items() if len(points) > 1}
         if lines:
-            pictures[file] = (f"{told}, by the number of documents", _picture(told, lines))
-    return pictures
+            charts[file] = (f"{name}, by the number of documents", _chart(name, lines))
+    return charts
 
 
-def _picture(told: str, lines: Lines) -> str:
-    frame = plots.FRAME
+def _chart(name: str, lines: Lines) -> str:
     values = [value for points in lines.values() for _, value in points]
-    across = svg.Log(min(SIZES.values()) / 1.25, max(SIZES.values()) * 1.25, *frame.x)
-    up = svg.Log(min(values) / 1.3, max(values) * 1.3, *frame.y)
-    marks = [plots._axes(across, [float(count) for count in SIZES.values()], list(SIZES), up, f"documents; {told}")]
+    x, y = plots.size_axis(f"documents; {name}", 1.25), plots.log_axis(min(values) / 1.3, max(values) * 1.3)
+    marks = []
     for row, points in lines.items():
         kind = "ours" if row == TWO_LEGS else "theirs"
-        placed = [(across(x), up(y)) for x, y in points]
-        marks += [svg.curve(placed, kind), *(svg.circle(x, y, 3, kind) for x, y in placed)]
-        marks.append(svg.label(placed[-1][0] + 7, placed[-1][1] + 4, f"{row} {ms(points[-1][1])}", kind))
-    return plots._picture(told, joined(marks))
+        marks += plots.curve(points, kind)
+        text = f"{row} {ms(points[-1][1])}"
+        marks.append(Mark("text", kind, points[-1:], text=text, offset=(7.0, 4.0)))
+    return plots.svg_file(plots.plot(name, x, y, marks), plots.STYLE)

@@ -1,10 +1,9 @@
-"""How fast do many documents get in, stage by stage and all together?
+"""Measure how fast many documents are loaded, stage by stage and in all.
 
     python benchmarks/loading.py --data ../shared/data
 
-Every part runs in a process of its own, so that memory is that part's. *Cores* are CPU seconds by wall seconds, of the
-process and of those it started. Re-importing is measured as a user meets it, as a command; so is how long one takes to
-start.
+Every part runs in its own process, so that the memory is that part's. *Cores* are CPU seconds by wall seconds, of the
+process and its children. Importing again and the start of the command line are measured as commands.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ SETTLED = 2.5  # seconds until the times of new files can be trusted
 
 
 def spent() -> float:
-    """CPU seconds of this process and of those it has waited for."""
+    """Return the CPU seconds of this process and of its finished children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(item.ru_utime + item.ru_stime for item in used)
 
 
 def peaks() -> dict[str, int]:
-    """The most memory this process, and the largest of those it started, ever had (MB)."""
+    """Return the peak memory of this process and of its largest child (MB)."""
     mine, other = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return {"peak_mb": round(mine / 1024), "second_peak_mb": round(other / 1024)}
 
@@ -63,15 +62,15 @@ def given(made: Corpus) -> Iterator[dict[str, Any]]:
             yield {**document, "vector": vector}
 
 
-# --- the parts, each run as `loading.py --part NAME` ------------------------------------------------------------------
+# --- the parts, each run as `ingest.py --part NAME` ------------------------------------------------------------------
 
 
 def part_stages(made: Corpus, work: Path) -> dict[str, Any]:
-    """Each stage alone, in one process, one after another."""
+    """Measure each stage alone, one after another in one process."""
     import trivet
-    from trivet import intake
-    from trivet.analysis import Analyzer
-    from trivet.passages import cut
+    from trivet.engine import validation
+    from trivet.text.analysis import Analyzer
+    from trivet.text.passages import cut
 
     count = len(made)
     items: list[Any] = []
@@ -79,7 +78,9 @@ def part_stages(made: Corpus, work: Path) -> dict[str, Any]:
     found = {"read": timed(count, lambda: items.extend(given(made)))}
 
     def check() -> None:
-        prepared.extend(intake.prepare(*item, cut, made.vectors.shape[1]) for item in intake.documents(iter(items), {}))
+        prepared.extend(
+            validation.prepare(*item, cut, made.vectors.shape[1]) for item in validation.documents(iter(items), {})
+        )
 
     found["check, cut, hash"] = timed(count, check)
     halves = Analyzer().halves
@@ -92,23 +93,23 @@ def part_stages(made: Corpus, work: Path) -> dict[str, Any]:
     found["analyse"] = timed(count, analyse)
     del items[:]
     with trivet.open(work / "stages.db", embedder=f"vectors:{made.vectors.shape[1]}") as engine:
-        shelf: Any = engine._shelf
+        shelf: Any = engine._collection
         mid = shelf.state().model.mid
 
         def write() -> None:
             for start in range(0, count, 1_000):
-                shelf.write(prepared[start : start + 1_000], mid)
+                shelf.documents.write(prepared[start : start + 1_000], mid)
 
         found["write the truth"] = timed(count, write)
         del prepared[:]
-        found["index words (with analysis)"] = timed(count, shelf.tidy_words)
-        found["snapshot of vectors"] = timed(count, shelf.tidy_vectors)
-        found["graph"] = timed(count, lambda: shelf.tidy(graph=True))
+        found["index words (with analysis)"] = timed(count, shelf.maintenance.update_lexical)
+        found["snapshot of vectors"] = timed(count, shelf.maintenance.update_vectors)
+        found["graph"] = timed(count, lambda: shelf.maintenance.update(graph=True))
     return found
 
 
 def part_embed(made: Corpus, work: Path) -> dict[str, Any]:
-    """Stored and embedded by the built-in model, until everything is."""
+    """Measure storing and embedding with the built-in model."""
     import trivet
 
     few = [item for item, _ in zip(made.documents(), range(EMBEDDED), strict=False)]
@@ -123,7 +124,7 @@ def part_embed(made: Corpus, work: Path) -> dict[str, Any]:
 
 
 def part_whole(made: Corpus, work: Path) -> dict[str, Any]:
-    """From the file to every index but the graph, vectors given: as it is."""
+    """Measure the whole load, from the file to every index but the graph, with given vectors."""
     import trivet
 
     with trivet.open(work / "whole.db", embedder=f"vectors:{made.vectors.shape[1]}") as engine:
@@ -134,15 +135,15 @@ def part_whole(made: Corpus, work: Path) -> dict[str, Any]:
 
 
 def part_alone(made: Corpus, work: Path) -> dict[str, Any]:
-    """The same without the second process."""
-    from trivet import loading
+    """Measure the same without the second process."""
+    from trivet.engine import ingest
 
-    loading.FOLLOW_FROM = 1 << 62
+    ingest.INDEXER_FROM = 1 << 62
     return part_whole(made, work)
 
 
 def part_again(made: Corpus, work: Path) -> dict[str, Any]:
-    """`trivet import`, twice: a file of lines and a folder by words alone, a small file embedded."""
+    """Measure `trivet import` twice: a file of lines and a folder without vectors, and a small file with embedding."""
     lines, few, folder = work / "all.jsonl", work / "few.jsonl", work / "folder"
     with lines.open("w") as every, few.open("w") as some:
         for at, document in enumerate(made.documents()):
@@ -163,7 +164,7 @@ def part_again(made: Corpus, work: Path) -> dict[str, Any]:
 
 
 def _twice(source: Path, store: Path, count: int, *options: str) -> dict[str, Any]:
-    """The same import twice, and what of either is the command's own start: that of one that only looks."""
+    """Run the same import twice, and a command that only starts, to know the share of starting."""
     told: list[dict[str, Any]] = []
 
     def load() -> None:
@@ -202,22 +203,22 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="the folder with docs_snippets")
     parser.add_argument("--size", choices=SIZES, default="89k", help="how many documents")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where the JSON goes")
-    parser.add_argument("--docs", action="store_true", help="write docs/LOADING.md")
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/loading.md")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if not (asked.data / "docs_snippets" / "corpus.jsonl.gz").exists():
-        print(f"skipped: there is no docs_snippets in {asked.data}; give its folder with --data", file=sys.stderr)
+    args = parser.parse_args()
+    if not (args.data / "docs_snippets" / "corpus.jsonl.gz").exists():
+        print(f"skipped: there is no docs_snippets in {args.data}; give its folder with --data", file=sys.stderr)
         return 0
-    made = corpus(asked.size, asked.data)
-    if asked.part:
-        print(json.dumps(PARTS[asked.part](made, asked.work)))
+    made = corpus(args.size, args.data)
+    if args.part:
+        print(json.dumps(PARTS[args.part](made, args.work)))
         return 0
-    results = run(made, asked.data)
-    target = asked.out / f"loading-{results['machine']['commit']}.json"
+    results = run(made, args.data)
+    target = args.out / f"loading-{results['machine']['commit']}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(json.dumps(results, indent=2) + "\n")
-    if asked.docs:
+    if args.docs:
         loading_page.PAGE.write_text(loading_page.page(results, target.name))
     print("\n".join(loading_page.targets(results)))
     return 0 if loading_page.met(results) else 1

@@ -1,11 +1,11 @@
-"""What does loading cost, on paper? docs/LOADING.md, made from one result file of ``loading.py``."""
+"""Write docs/evidence/loading.md from one result file of ``loading.py``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs/LOADING.md"
+PAGE = Path(__file__).parent.parent / "docs/evidence/loading.md"
 MOST = 0.05  # of its first import's time an import of what has not changed may take
 REPEATED = ("a file, by words", "a folder, by words", "a file, embedded")
 
@@ -47,7 +47,7 @@ def again(results: dict[str, Any]) -> list[str]:
 
 
 def share(told: dict[str, Any]) -> float:
-    """What the second import takes of the first one's time; to start a command is no work of either."""
+    """Return the time of the second import relative to the first, without the start of the command."""
     first, second, start = told["first"]["wall_s"], told["again"]["wall_s"], told["start_s"]
     return float(max(0.0, second - start) / (first - start))
 
@@ -72,40 +72,39 @@ def page(results: dict[str, Any], name: str) -> str:
         "",
         f"Corpus `{results['corpus']}` of the peers' benchmark. Commit `{machine['commit']}`, {machine['when'][:10]}: "
         f"{machine['cpu']}, {machine['cores']} cores, load before {machine['load_before']}, Python "
-        f"{machine['python']}. All numbers: [results/{name}](../benchmarks/results/{name}).",
+        f"{machine['python']}. All numbers: `benchmarks/results/{name}`.",
         "",
         "## Stage by stage",
         "",
         *stages(results),
         "",
-        "*Cores* are CPU seconds by wall seconds. Analysis is part of indexing words; it stands alone to be seen.",
+        "*Cores* are CPU seconds over wall seconds. Analysis is part of lexical indexing; it is also listed alone.",
         "",
         "## All together",
         "",
         *whole(results),
         "",
-        "From the lines of a file to a store with its index of words and its snapshot of vectors. One process reads, "
-        "checks, cuts, hashes and writes batches of 1,000, each one transaction; from 4,000 passages on a second "
-        "process reads what is committed, analyses it and advances the index of words. No text travels between them: "
-        "the truth is what both look at, so a load that is killed loses nothing that it has told of, and its second "
-        "process ends with it. Nothing is read further ahead than one batch. Where there is one core, or the load is "
-        "small, there is no second process; where it cannot be started, `Added.degraded` says so. To check and cut in "
-        "further processes is not worth it on two cores: both are busy.",
+        "From the lines of a file to a store with its lexical index and its vector file. One process reads, checks, "
+        "cuts, hashes and writes batches of 1,000, each in one transaction. From 4,000 passages on, a second process "
+        "reads the committed passages, analyses them and updates the lexical index. No text is sent between them: both "
+        "use the records. So a load that is killed loses nothing that it acknowledged; the second process ends with "
+        "it. Nothing is read further ahead than one batch. With one core, or a small load, there is no second process; "
+        "if it cannot be started, `Added.degraded` says so. On two cores more processes do not help: both are busy.",
         "",
-        "A load that was stopped goes on from there when it is started again: what is stored under the same id with "
-        "the same content is neither written nor embedded again. A load in pieces of your own is one load too: `with "
-        "engine.loading() as load:`, then `load.add(…)` as often as you like, and `load.finish()`.",
+        "A load that was stopped continues when it is started again: a document with the same id and content is not "
+        "written or embedded again. Several calls can be one load: `with engine.loading() as load:`, then "
+        "`load.add(…)` as often as you like, and `load.finish()`.",
         "",
         "## The same import again",
         "",
         *again(results),
         "",
-        "Start is the time of a command that only looks (`trivet stats`). An import that was stored as a whole leaves "
-        "a receipt beside the indexes: what was read (lines by the hash of their bytes, other files by size, inode and "
-        "both times), with which options, and at which version of the collection. While all three are the same it is "
-        "not read again. After any other write, or without a receipt, every document is compared by its content. There "
-        "is none for a pipe, for lines without an id or with the time of a recall, for feedback, for `--triples`, and "
-        "for files changed within the last two seconds.",
+        "Start is the time of a command that only reads (`trivet stats`). A complete import leaves an import log with "
+        "the indexes: what was read (lines by the hash of their bytes, other files by size, inode and both times), "
+        "the options, and the version of the collection. While all three are the same, it is not read again. After any "
+        "other write, or without a log, every document is compared by its content. There is no log for a pipe, for "
+        "lines without an id or with an access time, for feedback, for `--triples`, and for files changed within the "
+        "last two seconds.",
         "",
     ]
     return "\n".join(lines)

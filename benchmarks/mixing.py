@@ -1,12 +1,11 @@
-"""What would a million snippets look like, if we had that many?
+"""Generate documentation snippets out of the 89 thousand real ones, for a corpus of a million.
 
-There are 89 thousand. More are made out of them: the words of a new one are windows of real ones, one after the other,
-up to the length of a real one; some words are drawn anew by their frequency, so that no window is found whole, and a
-few are names nobody has used yet, as a growing collection brings them. Its vector is that of the snippet the first
-window is from, moved by a difference between two real vectors: noise that points where real texts differ, because noise
-in every direction would only push the new ones out of every question's reach.
+The text of a new snippet is made of windows of real ones, up to the length of a real one; some words are drawn again by
+their frequency, so that no window is found whole, and a few are new names, as a growing collection brings them. Its
+vector is that of the snippet of the first window, moved by the difference between two real vectors: noise in every
+direction would push the new ones out of reach of every query.
 
-Pure and deterministic: the same texts and seed give the same million.
+Pure and deterministic: the same texts and seed give the same snippets.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SHAKEN = 0.10  # how much of it is noise in every direction
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A made snippet: its title and text, and the number of the real one whose length, place and vector it began as."""
+    """A generated snippet: its title, its text, and the number of the real one it started from."""
 
     title: str
     text: str
@@ -38,7 +37,7 @@ class Mixed:
 
 
 class Mixer:
-    """Draws new snippets out of ``texts`` and ``titles``."""
+    """Generates snippets out of ``texts`` and ``titles``."""
 
     def __init__(self, texts: Sequence[str], titles: Sequence[str], seed: int) -> None:
         self._words = [text.split(" ") for text in texts]  # line breaks stay where they are, inside a word
@@ -82,7 +81,7 @@ class Mixer:
 
 
 def moved(rows: Floats, origins: npt.NDArray[np.int64], seed: list[int]) -> Floats:
-    """A unit vector for each origin: its own, moved by a scaled difference of two others and a little of anything."""
+    """Return a unit vector for each origin: moved by a scaled difference of two others and a little noise."""
     chance = np.random.default_rng(seed)
     first, second = chance.integers(len(rows), size=(2, len(origins)))
     ways = rows[first] - rows[second]

@@ -1,12 +1,12 @@
-"""Which fusion is best, on every public set we have? (`make results`)
+"""Measure the quality of every fusion and of the default's stages on every public dataset (`make results`).
 
-Every system below on every set of a data folder: nDCG@10 and R@10 a topic, through the re-fusion path that a test
-proves equal to the shipped one, and the default through the shipped path, with its times. What is written is one JSON
-file named by the commit; `docs/RESULTS.md` is made from it. Beside the systems stands the default with each of its
-stages changed (`stages.py`), and by mean rank over the sets, each left out in turn, what the default should be.
+Every system below on every set of a data folder: nDCG@10 and R@10 of each topic, by fusing stored rankings again (a
+test shows that this equals a search), and the default by searching, with its times. The result is one JSON file named
+by the commit; `docs/evidence/results.md` is made from it. It also holds the default with each of its stages changed
+(`stages.py`), and the best profile by mean rank over the sets, each set left out in turn.
 
-Sets are independent of each other: `--only SET --parts FOLDER` measures some in a process of its own, as many of those
-at a time as there are processors; without `--only`, what the folder has is taken as it is and the rest is measured.
+Sets are independent: `--only SET --parts FOLDER` measures some in a process of its own, so several can run at a time;
+without `--only`, parts in the folder are used and the rest is measured.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TWO_LEGS = Profile(name="two-legs", normalize="zscore", weighing="query", rerank
 
 
 def systems() -> dict[str, Profile]:
-    """Name → profile, in the order of the table."""
+    """Return the profiles by name, in the order of the table."""
     found = {
         "BM25": BARE.with_changes({"weights": {"lexical": 1, "dense": 0}}),
         "trigram": BARE.with_changes({"weights": {"lexical": 0, "dense": 0, "trigram": 1}}),
@@ -80,7 +80,7 @@ def systems() -> dict[str, Profile]:
 
 
 def measure(dataset: Dataset, cache: str | None, timed: bool, pictures: Pictures | None = None) -> dict[str, Any]:
-    """Every system and every stage on one set; what the stages cost as well where they are to be timed."""
+    """Measure every system and every stage on one set, and the cost of the stages where they are timed."""
     begun = time.perf_counter()
     told = _progress(dataset.name)
     few = sample(dataset)
@@ -145,13 +145,13 @@ def measure(dataset: Dataset, cache: str | None, timed: bool, pictures: Pictures
 
 
 def sample(dataset: Dataset) -> Dataset:
-    """At most ``SAMPLED`` topics, by the hash of their id: the trigram leg takes up to 0.4 s a topic on abstracts."""
+    """Return at most ``SAMPLED`` topics, by hash: the trigram leg takes up to 0.4 s a topic on abstracts."""
     placed = sorted(dataset.topics, key=lambda topic: blake2b(topic.id.encode(), digest_size=8).digest())
     return dataset.sample(topic.id for topic in placed[:SAMPLED])
 
 
 class Pictures:
-    """What the report is drawn from: a few systems on every set, not all fifty."""
+    """The input of the report: a few systems on every set."""
 
     def __init__(self) -> None:
         self.evaluations: list[Evaluation] = []
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--timed", default=stages.TIMED, help="the set on which the stages' times are taken")
     parser.add_argument("--report", type=Path, help="an HTML page to look at")
     parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
-    parser.add_argument("--docs", action="store_true", help="write docs/RESULTS.md from what was measured")
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/results.md from what was measured")
     options = parser.parse_args()
     if not options.data.is_dir():
         raise SystemExit(f"{options.data} is not here: the sets are not shipped (most licences forbid it); give --data")

@@ -1,4 +1,4 @@
-"""How do the quality figures get into the docs? From one result file, `quality.py --docs`; a test holds them equal."""
+"""Write docs/evidence/results.md from one result file of ``quality.py``; a test compares the two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from trivet.evaluate.significance import holm
 
-PAGE = Path(__file__).parent.parent / "docs/RESULTS.md"
+PAGE = Path(__file__).parent.parent / "docs/evidence/results.md"
 LEGS = ("BM25", "dense")
 FAMILIES = ("min-max", "TM2C2", "z-score", "DBSF")
 SWEPT = re.compile(r"(?P<family>[\w-]+) (?P<axis>[αk])=(?P<value>[\d.]+)")
@@ -25,7 +25,7 @@ def page(results: dict[str, Any], name: str) -> str:
     sections = [
         _INTRO,
         f"Run of commit `{made['commit']}` on {made['at'][:10]}: {made['machine']}, Python {made['python']}.\n"
-        f"All numbers: [results/{name}](../benchmarks/results/{name}).\n",
+        f"All numbers: `benchmarks/results/{name}`.\n",
         *([f"{results['note']}\n"] if results.get("note") else []),
         "## What was promised\n",
         *_promises(sets),
@@ -58,7 +58,7 @@ _INTRO = """\
 # Results
 
 Made by `make results` (`benchmarks/quality.py --docs`); do not edit. nDCG@10 unless said otherwise; the built-in model;
-topics asked within their scope where the set has scopes; test splits. LoCoMo without its adversarial questions.
+topics searched within their scope where the set has scopes; test splits. LoCoMo without its adversarial queries.
 The sets are not shipped; each is named with a hash of its content.
 """
 _SYSTEMS = """
@@ -66,22 +66,22 @@ _SYSTEMS = """
 
 ▼ significantly below the default on that set, ▲ significantly above (paired randomisation, Holm over all systems of the
 set, 5 %); no mark: no difference shown. Rank: mean over the sets of the rank among all systems, those of the next table
-included. `trigram` and `chunks` were asked a sample of at most 100 topics a set, chosen by hash, compared on it and not
-ranked.
+included. `trigram` and `chunks` ran on a sample of at most 100 topics a set, chosen by hash; compared on it and
+not ranked.
 """
 _STAGES = """
-## What each stage is worth
+## The gain of each stage
 
-The default with one thing changed: what it has taken off, what it does not have put on, everything else in place. ▼ the
+The default with one stage changed: one that is on is switched off, or one that is off is switched on. ▼ the
 default is significantly better than that on the set, ▲ significantly worse (paired randomisation, Holm over the stages
 of the set, 5 %). Against: the mean over the sets of the difference from the default on the same topics. ms: what the
-stage adds to a search, the median over topics of {timed}, by the trace of the shipped path with the question's vector
-at hand; other work ran on the machine meanwhile. `trigram` was asked a sample of at most 100 topics a set.
+stage adds to a search, the median over topics of {timed}, by the trace of the shipped path with the query's vector
+given; other work ran on the machine at the same time. `trigram` ran on a sample of at most 100 topics a set.
 """
 _CURVES = """
-## Over the weight of meaning, and over k
+## Curves over alpha and over k
 
-Mean over the sets; α is the weight of meaning, 1 − α that of words.
+Mean over the sets; α is the weight of the dense leg, 1 − α that of the lexical leg.
 """
 _LEGS = """
 ## The default against the better leg
@@ -90,19 +90,18 @@ Which leg is the better one is known only after the fact. Difference of the defa
 the sets.
 """
 _LEFT_OUT = """
-## Which would have been chosen without this set?
+## The choice with one set left out
 
 The system with the best mean rank on all other sets, its rank and value on the set left out, and the default's. The
 default's own coefficients were learnt from these sets (train splits where there are any, half of the topics otherwise):
-the [results of the training](../benchmarks/results/) tell what they are worth on topics and on sets left out of it.
+the results of the training (`benchmarks/results`) show their gain on topics and on sets left out of it.
 """
 _REST = """
-## Head-room, single legs, and time
+## Headroom, single legs, and time
 
-Oracle: the best α for each topic, if somebody knew it. Only: right hits in the top ten that one leg alone found. False:
-made-up questions answered at the default's threshold (0: none is set). Times are of `search` with the question's vector
-at hand, and of embedding it; other work ran on the machine meanwhile, so they are no measure of speed:
-[SPEED](SPEED.md) is.
+Oracle: the best α for each topic. Only: right hits in the top ten that one leg alone found. False: made-up queries with
+a hit at the default's threshold (0: none is set). Times are of `search` with the vector of the query given, and of
+embedding it. Other work ran on the machine at the same time, so they do not measure speed; [Speed](speed.md) does.
 """
 
 
@@ -111,7 +110,7 @@ def value(one: dict[str, Any], system: str) -> float:
 
 
 def shown(sets: dict[str, Any]) -> list[str]:
-    """The systems of the table: of those that differ by the weight of meaning alone, the even one."""
+    """Return the systems of the table; of those that differ by the dense weight alone, the one with equal weights."""
     every = next(iter(sets.values()))["systems"]
     return [name for name in every if not (found := SWEPT.fullmatch(name)) or _even(found)]
 
@@ -125,7 +124,7 @@ def mean(sets: dict[str, Any], system: str) -> float:
 
 
 def ranks(one: dict[str, Any]) -> dict[str, float]:
-    """System → rank on this set, 1 the best; equals share the mean of their places."""
+    """Return the rank of each system on this set, 1 the best; equal ones share their mean rank."""
     values = {system: value(one, system) for system in one["systems"] if system not in SAMPLED}
     found = {}
     for system, mine in values.items():
@@ -140,7 +139,7 @@ def mean_ranks(sets: dict[str, Any]) -> dict[str, float]:
 
 
 def promises(sets: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """(what, measured, is it met?), for the sets that were measured."""
+    """Return (target, measured, whether it is met), for the sets that were measured."""
     found: list[tuple[str, str, bool]] = []
 
     def between(name: str, system: str, low: float, high: float, said: str) -> None:
@@ -167,7 +166,7 @@ def promises(sets: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def _promised_of_stages(sets: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """What was promised of the graph, of the second stage, of time and of understanding."""
+    """Return the targets of the graph leg, the second stage, latency and query understanding."""
     found: list[tuple[str, str, bool]] = []
 
     def at_least(name: str, system: str, measure: str, least: float, said: str) -> None:
@@ -194,7 +193,7 @@ def _promised_of_stages(sets: dict[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def below_before(sets: dict[str, Any]) -> list[str]:
-    """The sets on which the default lost by its stages, corrected over the sets."""
+    """Return the sets on which the default lost by its stages, corrected over the sets."""
     pairs = [one["against_two_legs"]["nDCG@10"] for one in sets.values()]
     corrected = holm([pair["p"] for pair in pairs])
     return [
@@ -203,7 +202,7 @@ def below_before(sets: dict[str, Any]) -> list[str]:
 
 
 def against_leg(sets: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Set → the default against its better leg, corrected over the sets."""
+    """Return for each set the default against its better leg, corrected over the sets."""
     rows = {}
     corrected = holm([one["against_default"][one["better_leg"]]["p"] for one in sets.values()])
     for (name, one), p in zip(sets.items(), corrected, strict=True):
@@ -272,7 +271,7 @@ def _stages(sets: dict[str, Any]) -> list[str]:
 
 
 def _curves(sets: dict[str, Any]) -> list[str]:
-    """The families and the ks that were asked at more than one value."""
+    """Return the families and constants that were measured at more than one value."""
     swept: dict[str, dict[str, str]] = {}
     for system in next(iter(sets.values()))["systems"]:
         if found := SWEPT.fullmatch(system):
@@ -303,7 +302,7 @@ def _against_leg(sets: dict[str, Any]) -> list[str]:
 
 
 def chosen_without(sets: dict[str, Any], among: Callable[[str], bool] = lambda system: True) -> dict[str, str]:
-    """Set → the system with the best mean rank on all the others."""
+    """Return for each set the system with the best mean rank on all the others."""
     found = {}
     for name in sets:
         placed = mean_ranks({other: one for other, one in sets.items() if other != name})

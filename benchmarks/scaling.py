@@ -1,4 +1,4 @@
-"""How many machines is that? The arithmetic of docs/SCALE.md: measured costs of one record in, a plan out. Pure."""
+"""The arithmetic of docs/evidence/scale.md: from the measured costs of one record to a number of machines."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ DIM = 384
 CORES, RAM, DISK = 16, 128e9, 4e12
 USABLE = 0.7  # of memory and disk: the rest is for builds, vacuum, merges and a bad day
 COPIES = 2  # of everything, so that a machine may go
-MOST_PARTS = 64  # of one spread collection (ADR 32)
+MOST_PARTS = 64  # of one spread collection (ADR 25)
 TOGETHER = 8  # parts that one search asks at the same time
 # pgvector's HNSW, m = 16: the vector, a tuple's head, and 2 m + m neighbours of six bytes on the layers it stands on
 LINKS = 24 + 8 + 3 * 16 * 6
 HALF, FULL = 2 * DIM + LINKS, 4 * DIM + LINKS
-POSTING = 10  # bytes of a term in a passage, in PostgreSQL's postings (docs/STORES.md)
+POSTING = 10  # bytes of a term in a passage, in PostgreSQL's postings (docs/how-to/choose-a-store.md)
 # Qdrant's rule of thumb: bytes of the vectors, and half as much again for links, versions and segments being merged
 QDRANT = 1.5
 
 
 def exponent(small: tuple[float, float], large: tuple[float, float]) -> float | None:
-    """How a cost grows from (records, cost) to (records, cost): 0 not at all, 1 in proportion, above 1 faster."""
+    """Return the exponent of growth between two (records, cost): 0 constant, 1 linear, above 1 faster."""
     (n1, v1), (n2, v2) = small, large
     if min(n1, v1, n2, v2) <= 0 or n1 == n2:
         return None
@@ -30,7 +30,7 @@ def exponent(small: tuple[float, float], large: tuple[float, float]) -> float | 
 
 
 def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """(what there is without a record, what each adds), by the two largest sizes; a process has a floor."""
+    """Return the fixed cost and the cost of each record, from the two largest sizes."""
     if len(points) < 2:
         return None
     (n1, v1), (n2, v2) = sorted(points)[-2:]
@@ -40,7 +40,7 @@ def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Need:
-    """Of one layout at one size, copies included."""
+    """The resources of one layout at one size, copies included."""
 
     memory: float  # bytes that have to be resident for the times to hold
     disk: float
@@ -48,14 +48,14 @@ class Need:
 
 
 def need(records: float, memory: float, disk: float, copies: int = COPIES) -> Need:
-    """``memory`` and ``disk`` in bytes a record."""
+    """Return the need; ``memory`` and ``disk`` are in bytes per record."""
     whole = Need(records * memory * copies, records * disk * copies, 0)
     machines = max(math.ceil(whole.memory / (RAM * USABLE)), math.ceil(whole.disk / (DISK * USABLE)), copies)
     return Need(whole.memory, whole.disk, machines)
 
 
 def one_machine(memory: float, disk: float) -> float:
-    """Records that fit."""
+    """Return how many records fit on one machine."""
     return min(RAM * USABLE / memory, DISK * USABLE / disk)
 
 
@@ -64,10 +64,10 @@ def waves(parts: int) -> int:
 
 
 def late(parts: int, share: float = 0.05) -> float:
-    """How often at least one of the parts takes longer than ``1 - share`` of its answers do."""
+    """Return how often at least one of the parts is slower than its own ``1 - share`` percentile."""
     return float(1 - (1 - share) ** parts)
 
 
 def hours(records: float, ms: float, cores: int = CORES) -> float:
-    """To spend ``ms`` of CPU on each record, on one machine."""
+    """Return the hours of one machine that spends ``ms`` of CPU on each record."""
     return records * ms / 1000 / cores / 3600

@@ -1,12 +1,11 @@
-"""What does the service cost over the bare engine, and does it hold under load?
+"""Measure the overhead of the HTTP service over the engine, and its behaviour under load.
 
     python benchmarks/service.py --workers 2 --save benchmarks/results/service-COMMIT.json --docs
 
-A real `trivet serve` on a free port of this machine, its clients in this process over plain asyncio streams. One
-question at a time first, over HTTP and then by the engine itself, the same questions on the same store: the difference
-of the medians is the server's overhead. Then many clients at once, four questions to one write: every error is counted,
-and every write that was acknowledged is looked for afterwards. `--docs` puts the saved row into docs/HTTP.md; a test
-holds the page to it.
+A real `trivet serve` on a free port of this machine, its clients in this process over plain asyncio streams. First one
+query at a time, over HTTP and by the engine itself, with the same queries on the same store: the difference of the
+medians is the overhead. Then many clients at once, four queries to one write: every error is counted, and every
+acknowledged write is read back. `--docs` writes the saved row into docs/reference/http.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ import trivet
 from trivet import data
 
 HOME = "/v1/collections/default"
-PAGE = Path(__file__).parent.parent / "docs/HTTP.md"
+PAGE = Path(__file__).parent.parent / "docs/reference/http.md"
 BLOCK = re.compile(r"<!-- load:start.*?-->\n.*?<!-- load:end -->", re.DOTALL)
 ALONE = 300  # questions asked one at a time
 WRITES = 5  # every fifth request is one
 
 
 class Connection:
-    """One keep-alive connection; just enough of HTTP/1.1 for answers with a length."""
+    """One keep-alive connection, with as much of HTTP/1.1 as responses with a length need."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -149,7 +148,7 @@ def server(store: Path, workers: int, embedder: str) -> Any:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     flags = ["--store", str(store), "--port", str(port), "--workers", str(workers), "--embedder", embedder]
-    command = [sys.executable, "-c", "from trivet.surfaces.cli import main; main()", "serve", *flags]
+    command = [sys.executable, "-c", "from trivet.cli import main; main()", "serve", *flags]
     process = subprocess.Popen([*command, "--log-level", "warning"], stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 60
@@ -165,12 +164,12 @@ def server(store: Path, workers: int, embedder: str) -> Any:
 
 
 def block(found: dict[str, Any], name: str) -> str:
-    """The row as docs/HTTP.md shows it."""
+    """Return the row as docs/reference/http.md shows it."""
     alone, load = found["alone"], found["load"]
     errors = sum(count for status, count in load["statuses"].items() if not status.startswith("2"))
     rows = [
-        ("one question at a time, the engine itself", alone["engine"]),
-        ("one question at a time, over HTTP", alone["http"]),
+        ("one query at a time, the engine itself", alone["engine"]),
+        ("one query at a time, over HTTP", alone["http"]),
         (f"{load['clients']} clients, searches", load["search"]),
         (f"{load['clients']} clients, writes", load["write"]),
     ]
@@ -184,7 +183,7 @@ def block(found: dict[str, Any], name: str) -> str:
     )
     made = (
         f"{found['made'][:10]}, {found['machine']}, {found['workers']} workers, embedder `{found['embedder']}`: "
-        f"[results/{name}](../benchmarks/results/{name}). Clients and server share the cores, so this is a floor."
+        f"`benchmarks/results/{name}`. Clients and server share the cores, so this is a floor."
     )
     return f"<!-- load:start {name} -->\n" + "\n".join([*lines, "", told, "", made]) + "\n<!-- load:end -->"
 
@@ -196,7 +195,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--embedder", default="builtin")
     parser.add_argument("--save", type=Path, help="a JSON file for the result")
-    parser.add_argument("--docs", action="store_true", help="put the saved result into docs/HTTP.md")
+    parser.add_argument("--docs", action="store_true", help="put the saved result into docs/reference/http.md")
     options = parser.parse_args()
     if options.docs and not options.save:
         parser.error("--docs needs --save: the page names the file")

@@ -1,8 +1,8 @@
-"""Which documents, vectors and questions does the benchmark use?
+"""The documents, vectors and queries of ``speed.py`` and ``stores.py``.
 
-The documents are ``docs_snippets`` (a path to it is given; it is not ours to ship). The vectors are made once by the
-built-in model and kept under ``benchmarks/cache``, int8 with one scale a row. The questions are eight words in a row
-out of random documents.
+The documents are ``docs_snippets`` (given by path, not part of the repository). The vectors are computed once by the
+built-in model and kept under ``benchmarks/cache``, int8 with one scale for each row. The queries are eight consecutive
+words of random documents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def documents(data: Path) -> Iterator[dict[str, Any]]:
 
 
 def vectors(data: Path) -> Floats:
-    """One unit vector a document, from the cache or made now (some minutes a core)."""
+    """Return the documents' unit vectors from the cache, or compute them (minutes per core)."""
     kept = CACHE / f"{data.name}.granite.npz"
     if not kept.exists():
         _make(data, kept)
@@ -43,7 +43,7 @@ def vectors(data: Path) -> Floats:
 def _make(data: Path, kept: Path) -> None:
     from rich.progress import track
 
-    from trivet.embedders import load_embedder
+    from trivet.models.embedders import load_embedder
 
     embedder = load_embedder("builtin")
     assert embedder is not None

@@ -1,9 +1,8 @@
-"""How fast and how large is it, beside the obvious thing, in one run on this machine?
+"""Measure latency, memory and size against the baseline, in one run on this machine.
 
     python benchmarks/speed.py --data ../shared/data/docs_snippets
 
-Each part runs in its own process, so that memory is that part's own. Timings are to be compared as ratios within one
-run.
+Each part runs in its own process, so that the memory is that part's. Compare timings as ratios within one run.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-import pages
 import snippets
+import speed_page
 
 HERE = Path(__file__).parent
 K = 20
@@ -38,7 +37,7 @@ TWO_LEGS = {"weights": {"graph": 0}, "rerankers": ["dedup"], "understanding": "p
 
 
 def percentiles(call: Callable[[int], Any], count: int) -> dict[str, float]:
-    """p50 and p95 in ms over ``count`` questions, after as many others have warmed the process."""
+    """Return p50 and p95 in ms over ``count`` queries, after as many others as warm-up."""
     for at in range(count, 2 * count):
         call(at)
     taken = []
@@ -74,7 +73,7 @@ def part_start(data: Path, work: Path) -> dict[str, Any]:
 
 
 def part_words(data: Path, work: Path) -> dict[str, Any]:
-    """Indexing by words alone: until `add` has returned and the first search has answered."""
+    """Measure lexical indexing: until `add` has returned and the first search has finished."""
     import trivet
 
     items = list(snippets.documents(data))
@@ -108,7 +107,7 @@ def part_load(data: Path, work: Path) -> dict[str, Any]:
 
 
 def part_open(data: Path, work: Path) -> dict[str, Any]:
-    """Cold open to first answer (the files are in the page cache; the process is new)."""
+    """Measure a cold open until the first result (a new process, the files in the page cache)."""
     import trivet
 
     question = snippets.questions(data, 1)[0]
@@ -148,9 +147,9 @@ def part_hybrid(data: Path, work: Path) -> dict[str, Any]:
 
 
 def part_embedded(data: Path, work: Path) -> dict[str, Any]:
-    """A hybrid query that embeds its question: every question is new to the model's cache."""
+    """Measure hybrid queries that are embedded: none is in the model's cache."""
     import trivet
-    from trivet.embedders import load_embedder
+    from trivet.models.embedders import load_embedder
 
     embedder = load_embedder("builtin")
     assert embedder is not None
@@ -168,7 +167,7 @@ def part_embedded(data: Path, work: Path) -> dict[str, Any]:
 
 
 def part_recall(data: Path, work: Path) -> dict[str, Any]:
-    """What share of the exact top 50 does the quantised scan with its rescore return?"""
+    """Return the share of the exact top 50 that the quantised scan with rescoring returns."""
     import trivet
 
     rows = snippets.vectors(data)
@@ -210,7 +209,7 @@ def part_baseline(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _question_vectors(asked: list[str]) -> Any:
-    from trivet.embedders import load_embedder
+    from trivet.models.embedders import load_embedder
 
     embedder = load_embedder("builtin")
     assert embedder is not None
@@ -218,7 +217,7 @@ def _question_vectors(asked: list[str]) -> Any:
 
 
 def _one_percent(data: Path) -> dict[str, list[str]]:
-    """A filter that allows about one document in a hundred."""
+    """Return a filter that allows about one document in a hundred."""
     pages: dict[str, int] = {}
     for item in snippets.documents(data):
         pages[item["meta"]["page"]] = pages.get(item["meta"]["page"], 0) + 1
@@ -282,9 +281,9 @@ def report(results: dict[str, Any]) -> bool:
     for column, justify in (("what", "left"), ("measured", "right"), ("target", "right"), ("", "left")):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]
     met = True
-    for what, read, compare, limit in pages.TARGETS:
+    for what, read, compare, limit in speed_page.TARGETS:
         value = read(results)
-        good = pages.met(value, compare, limit)
+        good = speed_page.met(value, compare, limit)
         met &= good
         table.add_row(what, f"{value:,.1f}", f"{compare} {limit:g}", "[green]met[/]" if good else "[red]missed[/]")
     Console().print(table)
@@ -295,30 +294,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a folder with corpus.jsonl.gz, such as docs_snippets")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where the JSON goes")
-    parser.add_argument("--docs", action="store_true", help="write the numbers into docs/SPEED.md and README.md")
+    parser.add_argument("--docs", action="store_true", help="write docs/evidence/speed.md")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if not (asked.data / "corpus.jsonl.gz").exists():
+    args = parser.parse_args()
+    if not (args.data / "corpus.jsonl.gz").exists():
         print(
-            f"skipped: there is no {asked.data / 'corpus.jsonl.gz'}; give the folder of the data set with --data",
+            f"skipped: there is no {args.data / 'corpus.jsonl.gz'}; give the folder of the data set with --data",
             file=sys.stderr,
         )
         return 0
-    if asked.part:
-        print(json.dumps(PARTS[asked.part](asked.data, asked.work)))
+    if args.part:
+        print(json.dumps(PARTS[args.part](args.data, args.work)))
         return 0
-    snippets.vectors(asked.data)
+    snippets.vectors(args.data)
     work = Path(tempfile.mkdtemp(prefix="trivet-bench-"))
     try:
-        results = run(asked.data, work)
+        results = run(args.data, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    target = asked.out / f"speed-{results['machine']['commit']}-{results['dataset']}.json"
+    args.out.mkdir(parents=True, exist_ok=True)
+    target = args.out / f"speed-{results['machine']['commit']}-{results['dataset']}.json"
     target.write_text(json.dumps(results, indent=2) + "\n")
-    if asked.docs:
-        pages.write(target)
+    if args.docs:
+        speed_page.write(target)
     met = report(results)
     print(f"written to {target.relative_to(Path.cwd()) if target.is_relative_to(Path.cwd()) else target}")
     return 0 if met else 1

@@ -1,7 +1,6 @@
-"""What is each stage of the default worth, and what does it cost?
+"""Measure the gain and the cost of each stage of the default profile.
 
-The default with one thing changed: what it has is taken away, what it does not have is put in. Every row is told by
-what the stage does to the default as it is, with all the others in place.
+Each row is the default with one change: a stage removed, or one added, with all the others in place.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Stage:
 
 
 def stages(default: Profile = PROFILES["default"]) -> dict[str, Stage]:
-    """Name → the default with one thing changed, in the order of the table."""
+    """Return the default with one change each, by name, in the order of the table."""
     found = {}
 
     def changed(name: str, off: bool, **changes: Any) -> None:
@@ -44,8 +43,7 @@ def stages(default: Profile = PROFILES["default"]) -> dict[str, Stage]:
 
     for leg, weight in LEGS.items():
         off = default.weights[leg] > 0
-        # weights given by hand would otherwise be meant as given
-        changed(leg, off, weights={leg: 0.0 if off else weight}, weighing=default.weighing)
+        changed(leg, off, weights={leg: 0.0 if off else weight})
     off = default.weighing == "query"
     changed("weighing", off, weighing="fixed" if off else "query")
     off = default.understanding == "full"
@@ -61,7 +59,7 @@ def stages(default: Profile = PROFILES["default"]) -> dict[str, Stage]:
 def measured(
     lab: Lab, dataset: Dataset, few: Dataset, default: Mapping[str, Mapping[str, float]], main: str
 ) -> dict[str, Any]:
-    """Stage → what the default scores with it changed, and whether that is more than luck; one family a set."""
+    """Return each stage's score and its significance test; one family for each set."""
     values = {}
     for name, stage in stages().items():
         asked = few if stage.sampled else dataset
@@ -77,7 +75,7 @@ def measured(
 
 
 def against(default: Mapping[str, float], others: Mapping[str, Mapping[str, float]]) -> list[Paired]:
-    """Each of the others against the default, on the topics it was asked; one family."""
+    """Compare each of the others with the default on the same topics, as one family."""
     pairs = [
         paired({topic: default[topic] for topic in values}, values, names=("default", name))
         for name, values in others.items()
@@ -87,7 +85,7 @@ def against(default: Mapping[str, float], others: Mapping[str, Mapping[str, floa
 
 
 def told(pair: Paired) -> dict[str, Any]:
-    """A comparison as plain data."""
+    """Return a comparison as plain data."""
     return {
         "topics": pair.n,
         "difference": round(pair.difference, 4),
@@ -102,9 +100,9 @@ def told(pair: Paired) -> dict[str, Any]:
 
 
 def costs(lab: Lab, topics: Sequence[Topic], default: Profile = PROFILES["default"]) -> dict[str, float]:
-    """Stage → milliseconds it adds to a search: the median over the topics of the difference with and without it.
+    """Return the milliseconds that each stage adds to a search: the median difference with and without it.
 
-    By the ``total`` of the shipped path's own trace, the question's vector at hand.
+    Measured by the ``total`` of the trace, with the query's vector given.
     """
     profiles = {"default": default, **{name: stage.profile for name, stage in stages(default).items()}}
     spent: dict[str, dict[str, float]] = {name: {} for name in profiles}

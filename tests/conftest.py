@@ -1,9 +1,10 @@
-"""What do the tests of the engine share? Stores that close themselves, and embedders that do what the test says."""
+"""Fixtures for all tests: stores that close themselves, embedders with known vectors, one browser."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -84,3 +85,25 @@ def open_store(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 def words(open_store: Callable[..., Engine]) -> Engine:
     """A new collection without an embedder."""
     return open_store()
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Chromium for all tests of a process: playwright cannot be started twice in it."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"no browser is installed; looked for {', '.join(BROWSERS)} (`make browser` installs one)")
+    home = str(tmp_path_factory.mktemp("home"))  # a browser writes outside its profile as well
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            env={**os.environ, "HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home},
+        )
+        yield browser
+        browser.close()

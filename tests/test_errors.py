@@ -1,4 +1,4 @@
-"""Can a caller act on what went wrong: by its class, and by the exit code of a process?"""
+"""A caller can act on an error: by its class, and by the exit code of a process."""
 
 from __future__ import annotations
 

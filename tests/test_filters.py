@@ -1,4 +1,4 @@
-"""What does a filter mean, and is what people write read as they mean it?"""
+"""What a filter matches, and how filters are read from mappings and text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from trivet.errors import InputError
 from trivet.filters import (
     MAX_CONDITIONS,
     And,
+    Contains,
     Eq,
     Exists,
     Filter,
     In,
     Not,
     Or,
+    Prefix,
     Range,
+    as_range,
     epoch,
     fields_of,
     flatten,
@@ -77,6 +80,12 @@ class TestMeaning:
             Range("tags", gte=7),  # the one number among the texts
             Range("tag", gt="w"),
             Range("created", gte=0),
+            Prefix("title", "A t"),
+            Prefix("tag", ""),
+            Prefix("meta.kind", "m"),
+            Contains("title", "tit"),
+            Contains("deep.er.est", "z"),
+            Contains("tags", "b"),
             Exists("tags"),
             Exists("deep.er.est"),
             Not(Exists("null")),  # null is absent
@@ -106,6 +115,11 @@ class TestMeaning:
             Range("n", gt=""),
             Range("tag", gt=0),
             Range("nowhere", lt=5),
+            Prefix("title", "a t"),  # another case is another text
+            Prefix("n", ""),
+            Contains("n", "3"),
+            Contains("title", "A%title"),
+            Contains("nowhere", ""),
             Or(()),
             And((Eq("n", 3), Eq("n", 4))),
         ],
@@ -168,6 +182,16 @@ class TestReading:
             ("yes=True", In("yes", (True, "True"))),
             ("n>=3", Range("n", gte=3)),
             ("n<2.5", Range("n", lt=2.5)),
+            ("path^=docs/", Prefix("path", "docs/")),
+            ("path ^= 'docs/ '", Prefix("path", "docs/ ")),
+            ("path!^=docs/", Not(Prefix("path", "docs/"))),
+            ("title*=50%,*", Contains("title", "50%,*")),
+            ("title!*=pump", Not(Contains("title", "pump"))),
+            ("n^=20", Prefix("n", "20")),
+            ("a=^=b", Eq("a", "^=b")),
+            ({"path": {"prefix": "docs/"}}, Prefix("path", "docs/")),
+            ({"title": {"$contains": "pump", "ne": "x"}}, And((Contains("title", "pump"), Not(Eq("title", "x"))))),
+            (Contains("s", "a\ud800"), Contains("s", "a\ufffd")),
             ("due=*", Exists("due")),
             ("due!=*", Not(Exists("due"))),
             ("text=a=b", Eq("text", "a=b")),
@@ -197,7 +221,7 @@ class TestReading:
             ("", "is not understood"),
             ("=x", "is not understood"),
             ("{not json", "is not JSON"),
-            ('{"n": ' + "9" * 5_000 + "}", "where: it cannot be read"),
+            ('{"n": ' + "9" * 5_000 + "}", "where: cannot be read"),
             ('{"$not":' * 5_000 + '{"n": 1}' + "}" * 5_000, "nested more than"),
             ("{" * 5_000, r"^where: '\{{60}…' is not JSON"),
             ("a" * 5_000, r"^where: 'a{60}…' is not understood"),
@@ -215,7 +239,7 @@ class TestReading:
             ({"n": 2**63}, "integers are 64-bit"),
             ({"$or": []}, r"\$or takes a non-empty list"),
             ({"$or": {"a": 1}}, r"\$or takes a non-empty list"),
-            ({"$or": [{}, {"a": 1}]}, r"\$or holds an empty filter"),
+            ({"$or": [{}, {"a": 1}]}, r"\$or contains an empty filter"),
             ({"$not": {}}, r"\$not takes a filter, got nothing"),
             ({"": 1}, "is not a field name"),
             ({3: 1}, "3 is not a field name"),
@@ -223,6 +247,9 @@ class TestReading:
             (Eq("", 1), "is not a field name"),
             (Exists(None), "is not a field name"),  # type: ignore[arg-type]
             (Range("n"), "has no bound"),
+            ({"n": {"prefix": 3}}, "prefix and contains on 'n' take text, got 3"),
+            ({"created": {"prefix": "2026"}}, "'created' is not text; prefix and contains are for id, kind, title"),
+            ("importance*=5", "'importance' is not text"),
             ({"created": "soon"}, "created: 'soon' is not a time"),
             ({"created": {"eq": None}}, "created: None is not a time"),
             ({"created": {"gte": [1]}}, r"created: \[1\] is not a time"),
@@ -332,6 +359,8 @@ leaves: st.SearchStrategy[Filter] = st.one_of(
     st.builds(Exists, names),
     st.builds(lambda name, low, high: Range(name, gt=low, lte=high), names, odd_numbers, odd_numbers),
     st.builds(lambda name, low: Range(name, gte=low), names, odd_texts),
+    st.builds(Prefix, names, odd_texts),
+    st.builds(Contains, names, odd_texts),
 ).filter(readable)
 wheres: st.SearchStrategy[Filter] = st.recursive(
     leaves,
@@ -432,6 +461,8 @@ _kept = st.recursive(
         st.builds(Exists, _names),
         st.builds(lambda name, low: Range(name, gte=low), _names, _numbers),
         st.builds(lambda name, low, high: Range(name, gt=low, lte=high), _names, _numbers, _numbers),
+        st.builds(Prefix, _names, st.text(max_size=5)),
+        st.builds(Contains, _names, st.text(max_size=5)),
     ),
     lambda inner: st.one_of(
         st.builds(And, st.lists(inner, min_size=1, max_size=3).map(tuple)),
@@ -453,6 +484,23 @@ def test_a_filter_comes_back_from_json(where: Filter) -> None:
     text = to_json(checked)
     assert parse_filter(text) == parse_filter(json.loads(text)) == checked
     assert to_json(checked) == text
+
+
+_edges = st.text(st.sampled_from("a\0\ud7ff\ue000\U0010ffff"), max_size=3)
+
+
+@given(_edges, _edges | st.text(max_size=3))
+def test_a_prefix_is_a_range(prefix: str, text: str) -> None:
+    document = Document("d", "t", meta={"s": text})
+    where = Prefix("s", prefix)
+    assert matches(where, document) == matches(as_range(where), document) == text.startswith(prefix)
+
+
+@given(st.sampled_from(["^=", "*=", "!^=", "!*="]), st.text(max_size=6))
+def test_a_text_is_read_literally(symbol: str, text: str) -> None:
+    part = Prefix("path", text) if "^" in symbol else Contains("path", text)
+    quoted = f"path{symbol}'{text}'"
+    assert parse_filter(quoted) == (Not(part) if symbol[0] == "!" else part)
 
 
 @pytest.mark.parametrize("where", [And(()), Or(()), Not(And(())), Eq("$and", 1), Eq("$not", "x")])

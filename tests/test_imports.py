@@ -1,8 +1,4 @@
-"""Does every module import only what the design lets it?
-
-types ← everything; legs, fusion, rerank, stores and embedders never import each other's insides; the engine imports
-them; nobody imports a surface.
-"""
+"""The packages import each other in one direction only: ``LAYERS`` is that direction."""
 
 from __future__ import annotations
 
@@ -17,8 +13,31 @@ import pytest
 import trivet
 
 ROOT = Path(trivet.__file__).parent
-PARTS = ("legs", "fusion", "rerank", "stores", "embedders")
-SPINE = ("threads.py", "links.py", "paging.py", "explaining.py")
+#: From the bottom to the top. A package may import those below it, and nothing beside or above it, except as
+#: ``BESIDE`` says.
+LAYERS = (
+    ("types", "errors", "frozen", "filters", "plugins", "concurrency", "cache_folder"),
+    ("text",),
+    ("graph",),
+    ("fusion", "models", "rerank", "stores"),
+    ("legs",),
+    ("profile",),
+    ("memory", "engine"),
+    ("chat", "data", "evaluate", "integrations", "serialize"),
+    ("files",),
+    ("http", "mcp", "cli", "web"),
+    ("__init__", "__main__"),
+)
+#: Who imports a package of its own layer, and which.
+BESIDE = {
+    ("memory", "engine"),
+    ("engine", "memory"),
+    ("mcp", "http"),  # MCP over HTTP has the service's keys, hosts and limits
+    ("cli", "http"),
+    ("cli", "mcp"),
+    ("evaluate", "data"),
+}
+PIPELINE = ("plan", "leg_threads", "supersession", "hits")
 HEAVY = (
     "numpy",
     "faiss",
@@ -65,19 +84,36 @@ def imported(module: str, run_time_only: bool = True) -> Iterator[str]:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def part_of(dotted: str) -> str | None:
-    """``trivet.stores.sqlite.words`` is of the part stores."""
-    pieces = dotted.split(".")
-    return pieces[1] if len(pieces) > 1 and pieces[1] in PARTS else None
+def package_of(dotted: str) -> str:
+    """Return the first name below ``trivet``: ``trivet.stores.sqlite.words`` is of ``stores``."""
+    return [*dotted.split("."), "__init__"][1]
+
+
+def level_of(package: str) -> int:
+    return next(level for level, packages in enumerate(LAYERS) if package in packages)
 
 
 def test_there_is_something_to_check() -> None:
-    found = modules()
-    assert "types.py" in found
-    assert "legs/dense.py" in found
-    assert "trivet.fusion" in set(imported("search.py"))
-    assert "trivet.engine" not in set(imported("transfer.py"))
-    assert "trivet.engine" in set(imported("transfer.py", run_time_only=False))
+    assert {"types.py", "legs/dense.py", "engine/pipeline.py"} <= set(modules())
+    assert "trivet.fusion" in set(imported("engine/pipeline.py"))
+    assert "trivet.engine.engine" not in set(imported("engine/transfer.py"))
+    assert "trivet.engine.engine" in set(imported("engine/transfer.py", run_time_only=False))
+
+
+def test_every_package_has_a_layer() -> None:
+    there = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path.is_dir() and path.name[0] != "_")}
+    assert there == {name for layer in LAYERS for name in layer}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_module_imports_only_what_is_below_it(module: str) -> None:
+    own = module.split("/")[0].removesuffix(".py")
+    for name in imported(module, run_time_only=own == "types"):
+        other = package_of(name)
+        if other in ("__version__", own, "__init__"):
+            continue
+        beside = (own, other) in BESIDE or level_of(own) == level_of(other) == 0
+        assert level_of(other) < level_of(own) or beside, f"{module} imports {name}"
 
 
 def test_types_and_errors_import_nothing_of_ours_at_run_time() -> None:
@@ -85,53 +121,19 @@ def test_types_and_errors_import_nothing_of_ours_at_run_time() -> None:
     assert list(imported("errors.py")) == []
 
 
-@pytest.mark.parametrize("module", [name for name in modules() if name.split("/")[0] in PARTS])
-def test_the_parts_do_not_import_each_other(module: str) -> None:
-    own = module.split("/")[0]
-    others = {name for name in imported(module, run_time_only=False) if part_of(name) not in (None, own)}
-    assert others == set()
+@pytest.mark.parametrize("module", PIPELINE)
+def test_the_stages_of_the_pipeline_know_neither_it_nor_each_other(module: str) -> None:
+    """Control returns to ``pipeline.py``."""
+    others = {f"trivet.engine.{name}" for name in (*PIPELINE, "pipeline", "engine") if name != module}
+    assert others.isdisjoint(imported(f"engine/{module}.py", run_time_only=False))
+    assert f"trivet.engine.{module}" in set(imported("engine/pipeline.py", run_time_only=False))
 
 
-@pytest.mark.parametrize("module", [name for name in modules() if name.split("/")[0] in PARTS])
-def test_the_parts_do_not_import_what_imports_them(module: str) -> None:
-    above = {"trivet.engine", "trivet.profile", "trivet.transfer", "trivet.backlog", "trivet.intake"}
-    assert above.isdisjoint(imported(module))
-
-
-@pytest.mark.parametrize("module", SPINE)
-def test_what_the_spine_is_made_of_knows_neither_the_spine_nor_each_other(module: str) -> None:
-    """Control returns to ``search.py``; what they share is ``inquiry.py``."""
-    own = module.removesuffix(".py")
-    others = {f"trivet.{name.removesuffix('.py')}" for name in SPINE} - {f"trivet.{own}"}
-    names = set(imported(module, run_time_only=False))
-    assert (others | {"trivet.search", "trivet.engine"}).isdisjoint(names)
-    assert f"trivet.{own}" in set(imported("search.py", run_time_only=False))
-
-
-@pytest.mark.parametrize("module", [name for name in modules() if name.startswith("scorers/")])
-def test_scorers_are_models_and_know_no_part_but_the_embedders(module: str) -> None:
-    """A cross-encoder is built from what an embedder is built from."""
-    names = set(imported(module, run_time_only=False))
-    assert {part_of(name) for name in names} <= {None, "embedders"}
-    assert {"trivet.engine", "trivet.profile", "trivet.search"}.isdisjoint(names)
-
-
-@pytest.mark.parametrize("module", [name for name in modules() if name.split("/")[0] in PARTS])
-def test_no_part_imports_a_scorer(module: str) -> None:
-    """A reranker is lent one, behind a protocol of its own."""
-    assert not [name for name in imported(module, run_time_only=False) if name.startswith("trivet.scorers")]
-
-
-@pytest.mark.parametrize("module", [name for name in modules() if not name.startswith("surfaces/")])
-def test_nobody_imports_a_surface(module: str) -> None:
-    allowed = {"trivet.surfaces.cli"} if module == "__main__.py" else set()
-    assert {name for name in imported(module, run_time_only=False) if name.startswith("trivet.surfaces")} <= allowed
-
-
-@pytest.mark.parametrize("module", [name for name in modules() if name.startswith("surfaces/")])
+@pytest.mark.parametrize("module", [name for name in modules() if name.split("/")[0] in ("http", "mcp", "cli")])
 def test_surfaces_go_through_the_engine(module: str) -> None:
     """Not to the store or a leg behind its back."""
-    assert {part_of(name) for name in imported(module)} <= {None, "embedders", "rerank", "fusion"}
+    found = {name for name in imported(module) if package_of(name) in ("legs", "stores")}
+    assert found <= {"trivet.legs", "trivet.legs.LEGS"}, "only the names of the legs"
 
 
 @pytest.mark.parametrize("module", [name for name in modules() if not name.startswith("stores/")])
@@ -140,6 +142,14 @@ def test_a_store_is_known_by_its_contract_alone(module: str) -> None:
     found = {name for name in imported(module, run_time_only=False) if name.startswith("trivet.stores.")}
     kinds = tuple(f"trivet.stores.{kind}" for kind in ("sqlite", "postgres", "qdrant"))
     assert not {name for name in found if name.startswith(kinds)}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", "qdrant"])
+def test_no_store_imports_the_insides_of_another(kind: str) -> None:
+    others = tuple(f"trivet.stores.{other}" for other in ("sqlite", "postgres", "qdrant") if other != kind)
+    for module in modules():
+        if module.startswith(f"stores/{kind}/"):
+            assert not [name for name in imported(module, run_time_only=False) if name.startswith(others)], module
 
 
 def loaded_by(code: str) -> set[str]:
@@ -151,6 +161,21 @@ def loaded_by(code: str) -> set[str]:
 def test_importing_trivet_loads_nothing_heavy() -> None:
     assert loaded_by("import trivet") == set()
     assert loaded_by("import trivet; trivet.__version__; dir(trivet)") == set()
+
+
+def test_a_search_from_the_command_line_loads_what_it_needs(tmp_path: Path) -> None:
+    trivet.open(tmp_path / "memory.db", embedder="hashing").add("The door is green.")
+    run = f"import sys; sys.argv = ['trivet', 'search', 'door', '-s', {str(tmp_path / 'memory.db')!r}]"
+    script = (
+        f"{run}\nfrom trivet.cli import main\ntry:\n main()\nexcept SystemExit as ended:\n assert not ended.code\n"
+        "print('#', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(done.stdout.rpartition("#")[2].split())
+    assert {"trivet.cli.search", "trivet.engine.engine", "numpy", "tantivy"} <= loaded
+    needless = ("onnxruntime", "tokenizers", "faiss", "dateparser", "httpx", "fastapi", "uvicorn", "psycopg", "asyncio")
+    ours = ("chat", "evaluate", "files", "http", "mcp", "memory.statements", "memory.redaction")
+    assert loaded.isdisjoint({*needless, *(f"trivet.{name}" for name in ours), "trivet.cli.eval", "trivet.cli.serve"})
 
 
 def test_the_check_sees_what_is_loaded() -> None:

@@ -1,18 +1,34 @@
-"""Is a profile data: does it go out and come back, has it one identity, does it refuse what it does not know?"""
+"""A profile is read back as it was written, has one identity, and refuses what it does not know."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mypy import api
 
+import trivet
 from trivet.errors import InputError
 from trivet.fusion import FUSIONS, NORMALIZERS
-from trivet.profile import LEGS, MATCHES, MAX_K, PROFILES, Profile, Step, named
+from trivet.profile import (
+    _CHECKS,
+    _SHORT_FORMS,
+    MATCHES,
+    MAX_K,
+    PROFILES,
+    Overrides,
+    Profile,
+    Step,
+    named,
+    with_reader,
+    without_copies,
+)
+from trivet.profile import BUILT_IN_LEGS as LEGS
 from trivet.rerank import RERANKERS
 
 weights = st.dictionaries(st.sampled_from(LEGS), st.floats(0, 5)).filter(lambda found: any(found.values()))
@@ -104,7 +120,7 @@ class TestRoundTrips:
             Profile.from_toml(text)
 
     def test_a_name_that_is_no_text(self) -> None:
-        with pytest.raises(InputError, match="settings: None is not the name of one"):
+        with pytest.raises(InputError, match="settings: None is not the name of a setting"):
             Profile().with_changes({None: 1})  # type: ignore[dict-item]
 
     @pytest.mark.parametrize("text", ['{"rrf_k": NaN}', '{"rrf_k": Infinity}', '{"weights": {"dense": NaN}}'])
@@ -155,7 +171,7 @@ class TestIdentity:
         assert str(PROFILES["memories"]).startswith(PROFILES["memories"].identity)
         assert "rrf k=60 lexical=1@50 dense=1@50 → importance k=10" in str(PROFILES["memories"])
         assert "convex/zscore lexical=0.5@100 dense=0.5@100 graph=0.4@50 by query" in str(PROFILES["default"])
-        assert str(PROFILES["default"]).endswith("→ learned → avoid → temporal → dedup k=10")
+        assert str(PROFILES["default"]).endswith("→ learned → avoid → temporal k=10")
 
     def test_a_leg_that_is_off_is_not_printed(self) -> None:
         assert "trigram" not in str(PROFILES["default"])
@@ -180,6 +196,7 @@ class TestRanges:
             ("dense_gate", -1e9, 1e9, -1.1e9, 1.1e9),
             ("dense_timeout", 1, 600_000, 0.9, 600_001),
             ("min_relevance", 0, 1, -0.01, 1.01),
+            ("context", 0, 1, -0.01, 1.01),
         ],
     )
     def test_edges(self, field: str, low: Any, high: Any, below: Any, above: Any) -> None:
@@ -191,7 +208,7 @@ class TestRanges:
                 start.with_changes({field: outside})
 
     @pytest.mark.parametrize(
-        "field", ["rrf_k", "dense_weight", "dense_gate", "dense_timeout", "min_relevance", "alpha", "k"]
+        "field", ["rrf_k", "dense_weight", "dense_gate", "dense_timeout", "min_relevance", "context", "alpha", "k"]
     )
     @pytest.mark.parametrize("value", [None, "1", True, math.nan, math.inf, -math.inf, [1], 10**400, 1 + 0j])
     def test_what_is_no_number(self, field: str, value: Any) -> None:
@@ -227,7 +244,7 @@ class TestRanges:
 
     @pytest.mark.parametrize("weights", [{}, {"lexical": 0}, dict.fromkeys(LEGS, 0.0), {"dense": 0.0, "lexical": 0}])
     def test_all_weights_zero(self, weights: dict[str, float]) -> None:
-        with pytest.raises(InputError, match="every leg has weight 0, nothing would be asked"):
+        with pytest.raises(InputError, match="every leg has weight 0, so nothing would be found"):
             Profile(weights=weights)
 
     def test_all_weights_zero_by_a_change(self) -> None:
@@ -292,8 +309,8 @@ class TestRerankers:
     @pytest.mark.parametrize(
         ("step", "told"),
         [
-            ("importanse", "reranker 'importanse' is not known; known: "),
-            ({"floor": 0.5}, "reranker '' is not known"),
+            ("importanse", "reranker: 'importanse' is unknown; known: "),
+            ({"floor": 0.5}, "reranker: '' is unknown"),
             ({"name": "importance", "flor": 0.5}, "has no option 'flor'; known: floor"),
             ({"name": "importance", "floor": 1.1}, "floor is 1.1; allowed: a number from 0 to 1"),
             ({"name": "importance", "floor": "high"}, "floor is 'high'"),
@@ -370,9 +387,71 @@ def test_following_links_is_on_and_changes_the_identity_only_when_it_is_off() ->
         Profile(follow_links=1)  # type: ignore[arg-type]
 
 
+@given(
+    changes=st.fixed_dictionaries(
+        {},
+        optional={
+            "alpha": st.floats(0, 1),
+            "lexical_weight": st.floats(0.1, 5),
+            "dense_weight": st.floats(0.1, 5),
+            "graph_weight": st.floats(0, 5),
+            "weights": st.fixed_dictionaries({"dense": st.floats(0.1, 5)}),
+        },
+    )
+)
+@pytest.mark.parametrize("name", list(PROFILES))
+def test_a_changed_weight_switches_nothing_else(name: str, changes: dict[str, Any]) -> None:
+    before, after = PROFILES[name], PROFILES[name].with_changes(changes)
+    assert {**after.to_dict(), "weights": None} == {**before.to_dict(), "weights": None}
+
+
 def test_alpha_at_its_ends_is_one_leg_alone() -> None:
     for alpha, alone in ((0, "lexical"), (1, "dense")):
         weights = PROFILES["default"].with_changes({"alpha": alpha}).weights
         assert [leg for leg, weight in weights.items() if weight] == [alone]
     assert PROFILES["default"].with_changes({"alpha": 0.3}).weights["graph"] == 0.4
     assert PROFILES["default"].with_changes({"alpha": 0, "graph_weight": 0.2}).weights["graph"] == 0.2
+
+
+class TestCareful:
+    def test_it_is_the_default_with_the_reader(self) -> None:
+        careful, default = PROFILES["careful"], PROFILES["default"]
+        assert [step for step in careful.rerankers if step.name != "reader"] == list(default.rerankers)
+        assert careful.weights == default.weights
+        assert careful.name == "careful"
+
+    def test_a_changed_default_keeps_its_changes(self) -> None:
+        changed = PROFILES["default"].with_changes({"graph_weight": 0.1, "rerankers": ["dedup"]})
+        found = with_reader(changed)
+        assert [step.name for step in found.rerankers] == ["reader", "dedup"]
+        assert found.weights["graph"] == 0.1
+
+    @pytest.mark.parametrize("name", [name for name in PROFILES if name != "default"])
+    def test_every_other_profile_stays_as_it_is(self, name: str) -> None:
+        assert with_reader(PROFILES[name]) is PROFILES[name]
+
+
+def test_a_context_has_no_copies() -> None:
+    assert [step.name for step in without_copies(PROFILES["default"]).rerankers][-1] == "dedup"
+    assert without_copies(PROFILES["composite"]) is PROFILES["composite"]
+
+
+def test_the_typed_overrides_are_the_settings_of_a_profile() -> None:
+    hints = get_type_hints(Overrides)
+    assert set(hints) == {*_CHECKS, *_SHORT_FORMS, "queries"} - {"k"}
+    of_profile = get_type_hints(Profile)
+    same = [name for name in _CHECKS if name not in ("k", "gates", "rerankers")]
+    assert {name: hints[name] for name in same} == {name: of_profile[name] for name in same}
+    for leg in LEGS:
+        for what in ("weight", "depth", "timeout"):
+            assert hints[f"{leg}_{what}"] in get_args(hints[f"{what}s"]), (leg, what)
+
+
+@pytest.mark.slow
+def test_a_type_checker_finds_a_misspelt_override(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MYPYPATH", str(Path(trivet.__file__).parent.parent))
+    options = ["--config-file=", "--follow-imports=silent", "--ignore-missing-imports", f"--cache-dir={tmp_path}", "-c"]
+    code = "import trivet\nmemory = trivet.open('m.db')\nmemory.search('x', {}=0.3)\n"
+    right, wrong = (api.run([*options, code.format(name)]) for name in ("alpha", "alhpa"))
+    assert (right[2], wrong[2]) == (0, 1), right[0] + wrong[0]
+    assert 'Unexpected keyword argument "alhpa" for "search" of "Engine"' in wrong[0]

@@ -1,1 +1,1 @@
-"""Who else does this, and how well, on the same work in the same run? One file an engine, one verb a measurement."""
+"""Comparison with other engines on the same work in the same run: one file for each engine."""

@@ -1,12 +1,12 @@
-"""How do we compare with the others, on the same work, in one run on this machine?
+"""Compare trivet with other engines on the same work, in one run on this machine.
 
     python -m peers --data ../shared/data --size 10k 89k scifact --docs        (from benchmarks/, or: make bench-peers)
 
-Each engine at each setting of ``registry.py`` is built, asked, opened cold, written to and read while written to, every
-step in a process of its own under a limit of time and memory; then the judged set is answered. The result file is
-written after every step, so that a run that is stopped keeps what it has; ``--only`` and ``--size`` add to it.
-``--carry`` takes an engine's row from an earlier result file where this run does not measure it anew: a row says at
-which commit it was measured, and the page does where that is another one.
+Each engine, with each of its settings in ``registry.py``, is built, queried, opened cold, written to, and read while it
+is written to; every step is a process with a limit of time and memory. Then it runs the queries of the judged set. The
+result file is written after every step, so that a stopped run keeps its results; ``--only`` and ``--size`` add to it.
+``--carry`` takes an engine's row from an earlier result file where this run does not measure it; a row says at which
+commit it was measured, and so does the page where that is another one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Run:
             self._carry(json.loads(carried.read_text()))
 
     def _carry(self, earlier: dict[str, Any]) -> None:
-        """An earlier run's rows, each with the commit it is of, where this one has none."""
+        """Add the rows of an earlier run, each with its commit, where this run has none."""
         commit = earlier["machine"]["commit"]
         for size, measured in earlier["rows"].items():
             kept = self.results["rows"].setdefault(size, {})
@@ -65,7 +65,7 @@ class Run:
             self.results["judged"].setdefault(name, {"commit": commit, **found})
 
     def measure(self, row: Row, size: str) -> None:
-        """Every step of one engine over one corpus."""
+        """Run every step of one engine over one corpus."""
         kept = self.results["rows"].setdefault(size, {})
         found = kept[row.name] = {
             "when": _now(),
@@ -88,7 +88,7 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
 
     def judge(self, row: Row) -> None:
-        """nDCG@10 of its hybrid on the judged set."""
+        """Measure nDCG@10 of an engine's hybrid search on the judged set."""
         folder = self._folder(row, "judged")
         try:
             answer = self._step(python_of(row.module), row, "scifact", "judged", folder)
@@ -158,26 +158,26 @@ def main() -> int:
     parser.add_argument("--memory-limit", type=float, default=12, help="GB an engine's processes may take")
     parser.add_argument("--work", type=Path, help="where the engines keep their files; a temporary folder otherwise")
     parser.add_argument(
-        "--docs", action="store_true", help="write docs/BENCHMARKS.md and its pictures from the result file"
+        "--docs", action="store_true", help="write docs/evidence/benchmarks.md and its pictures from the result file"
     )
-    asked = parser.parse_args()
-    chosen = rows(asked.only)
-    if not asked.data.exists():
-        print(f"skipped: there is no {asked.data}; give the folder of the data sets with --data", file=sys.stderr)
+    args = parser.parse_args()
+    chosen = rows(args.only)
+    if not args.data.exists():
+        print(f"skipped: there is no {args.data}; give the folder of the data sets with --data", file=sys.stderr)
         return 0
-    for size in asked.size:
-        corpus(size, asked.data)
-    target = asked.out or RESULTS / f"peers-{machine()['commit']}.json"
-    work = Path(tempfile.mkdtemp(prefix="trivet-peers-", dir=asked.work))
+    for size in args.size:
+        corpus(size, args.data)
+    target = args.out or RESULTS / f"peers-{machine()['commit']}.json"
+    work = Path(tempfile.mkdtemp(prefix="trivet-peers-", dir=args.work))
     try:
-        limits = running.Limits(asked.build_limit, asked.step_limit, asked.memory_limit)
-        run = Run(target, limits, work, asked.carry)
-        for size in asked.size:
+        limits = running.Limits(args.build_limit, args.step_limit, args.memory_limit)
+        run = Run(target, limits, work, args.carry)
+        for size in args.size:
             for row in chosen:
                 run.judge(row) if size == "scifact" else run.measure(row, size)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    if asked.docs:
+    if args.docs:
         page.write(target)
     print(page.summary(json.loads(target.read_text())))
     return 0

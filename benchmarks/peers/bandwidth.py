@@ -1,4 +1,4 @@
-"""How fast can this machine read memory at all? The floor of every scan."""
+"""Measure the memory bandwidth of this machine, the lower bound of every scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATS = 5
 
 
 def measured() -> dict[str, float]:
-    """GB/s that one core reads, and all together: the best of several, since others may be at work."""
+    """Return the GB/s that one core reads, and all cores together: the best of several tries."""
     block = np.ones(MEGABYTES * 1_000_000 // 8, dtype=np.int64)
     cores = os.cpu_count() or 1
     parts = np.array_split(block, cores)
@@ -24,7 +24,7 @@ def measured() -> dict[str, float]:
 
 
 def _read(block: np.ndarray) -> int:
-    """Every byte once, with as little done to it as there is; numpy lets other threads run meanwhile."""
+    """Read every byte once, with the least work; numpy releases the GIL meanwhile."""
     return int(np.bitwise_or.reduce(block))
 
 
@@ -35,5 +35,5 @@ def _timed(call: object) -> float:
 
 
 def floor_ms(count: int, bytes_each: float, gb_s: float) -> float:
-    """What reading so much once takes."""
+    """Return the milliseconds of reading that many bytes once."""
     return count * bytes_each / gb_s / 1e6

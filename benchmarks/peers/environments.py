@@ -1,4 +1,4 @@
-"""Where does each engine live? In a virtual environment of its own, made from the registry once and kept."""
+"""Virtual environments of the engines, one each, made from the registry once and kept."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ STAMP = ".installed"
 
 
 class UnavailableError(Exception):
-    """It could not be installed, and why."""
+    """An engine that could not be installed, with the reason."""
 
 
 def python_of(module: str) -> Path:
-    """The python that can import this engine; ours is the one that runs this."""
+    """Return the Python that can import this engine; for trivet, the current one."""
     if module not in ENVIRONMENTS:
         return Path(sys.executable)
     environment = ENVIRONMENTS[module]

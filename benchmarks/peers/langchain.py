@@ -22,7 +22,7 @@ FIELDS = ("shelf", "half")
 
 
 class Given(Embeddings):
-    """Embeds nothing: the question's vector is brought, by each thread its own."""
+    """An embedder that returns the query's vector, which each thread sets for itself."""
 
     def __init__(self) -> None:
         self.of = threading.local()
@@ -65,7 +65,7 @@ class Engine:
         return [kept[self.store.index_to_docstore_id[at]] for at in range(len(kept))]
 
     def _read_words(self) -> None:
-        """It takes no additions: the whole is read again."""
+        """Build BM25 again from all documents: it takes no additions."""
         self.bm25 = BM25Retriever.from_documents(self._documents(), preprocess_func=words, k=self.setting["depth"])
 
     def open(self) -> None:
@@ -77,7 +77,7 @@ class Engine:
         )
 
     def search(self, text: str, vector: Floats, where: dict[str, str], k: int) -> list[tuple[str, str]]:
-        """Filtered, the store fetches more and throws away what does not fit; of BM25's we have to throw away."""
+        """Search; with a filter the store fetches more and drops what does not match, and so do we for BM25."""
         self.given.of.vector = vector
         depth = self.setting["fetch"] if where else self.setting["depth"]
         asked = {"k": self.setting["depth"]} | ({"filter": dict(where), "fetch_k": depth} if where else {})

@@ -46,7 +46,7 @@ class Engine:
         self.bm25.persist(str(self.folder / "bm25"))
 
     def _read_words(self) -> None:
-        """It takes no additions: the whole is read again."""
+        """Build BM25 again from all documents: it takes no additions."""
         self.bm25 = BM25Retriever.from_defaults(index=self.index, similarity_top_k=self.setting["depth"])
         self.masked.clear()
 
@@ -58,7 +58,7 @@ class Engine:
         self.bm25 = BM25Retriever.from_persist_dir(str(self.folder / "bm25"))
 
     def search(self, text: str, vector: Floats, where: dict[str, str], k: int) -> list[tuple[str, str]]:
-        """BM25 takes a filter as a mask, made once; FAISS takes none: more is fetched and what does not fit goes."""
+        """Search; BM25 takes a filter as a mask, made once; FAISS takes none, so more is fetched and filtered."""
         depth = self.setting["fetch"] if where else self.setting["depth"]
         both = QueryFusionRetriever(
             [self._words(where), VectorIndexRetriever(self.index, similarity_top_k=depth)],

@@ -1,4 +1,4 @@
-"""What does the comparison look like? docs/BENCHMARKS.md and its pictures, made from one result file."""
+"""Write docs/evidence/benchmarks.md and its charts from one result file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from peers.registry import ROWS, Row
 from peers.targets import number, p50
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE, IMAGES = ROOT / "docs/BENCHMARKS.md", ROOT / "docs/images"
+PAGE, IMAGES = ROOT / "docs/evidence/benchmarks.md", ROOT / "docs/images"
 DIM = 384
 
 
@@ -39,7 +39,7 @@ def share(value: float | None) -> str:
 
 
 def table(size: str, measured: dict[str, Any]) -> list[str]:
-    """Speed and what it costs, one line an engine."""
+    """Return the table of speed and cost, one line for each engine."""
     lines = [
         "| engine | hybrid p50 / p95 | 1 % filter | 50 % filter | recall@50 | CPU | dense p50 | write → found | "
         "mixed r/s + w/s | cold open (+ import) | build s | disk MB | memory MB, asked (build peak) |",
@@ -77,7 +77,7 @@ def _cells(row: Row, found: dict[str, Any]) -> Iterator[str]:
 
 
 def _filtered(found: dict[str, Any], where: str) -> str:
-    """p50 / p95, and how much of what is allowed and best it finds; said where it is not all right."""
+    """Return p50 / p95 and recall under a filter, with a remark where a forbidden document came through."""
     part = found.get("ask", {}).get(where, {})
     said = f"{ms(number(part, 'p50_ms'))} / {ms(number(part, 'p95_ms'))}, {share(number(part, 'dense', 'recall'))}"
     if part.get("not_allowed"):
@@ -116,7 +116,7 @@ def judged(results: dict[str, Any]) -> list[str]:
 
 
 def floors(results: dict[str, Any]) -> list[str]:
-    """The least a scan can take: its bytes once through memory."""
+    """Return the least time of a scan: reading its bytes once."""
     speed = results["bandwidth"]
     lines = [
         f"Memory read in this run: {speed['one_core_gb_s']} GB/s by one core, {speed['all_gb_s']} GB/s by all. A scan "
@@ -159,7 +159,7 @@ def settings(results: dict[str, Any]) -> list[str]:
 
 
 def _carried(results: dict[str, Any]) -> list[str]:
-    """Which rows are of an earlier run? Ours never should be."""
+    """Return the rows of an earlier run; ours must not be among them."""
     commit = results["machine"]["commit"]
     groups: dict[str, dict[str, list[str]]] = {}
     for size, measured in [*_sized(results), ("SciFact", results["judged"])]:
@@ -168,7 +168,7 @@ def _carried(results: dict[str, Any]) -> list[str]:
             if of != commit:
                 groups.setdefault(of, {}).setdefault(size, []).append(row.name)
     return [
-        f"Measured by the same command on the same machine at commit `{of}`, not anew: "
+        f"Measured by the same command on the same machine at commit `{of}`, and not repeated: "
         + "; ".join(f"at {size} {', '.join(rows)}" for size, rows in sizes.items())
         + "."
         for of, sizes in groups.items()
@@ -176,7 +176,7 @@ def _carried(results: dict[str, Any]) -> list[str]:
 
 
 def _sized(results: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Small collections first, in whatever order they were measured."""
+    """Return the sizes, small collections first."""
     return [(size, results["rows"][size]) for size in SIZES if size in results["rows"]]
 
 
@@ -190,12 +190,12 @@ def text(results: dict[str, Any], name: str) -> str:
         "# Benchmarks: trivet and its peers",
         "",
         "Made by `make bench-peers` (`benchmarks/peers/`); do not edit. One run, one machine, the same documents, "
-        "vectors, questions and filters for every engine. Compare within the run, as ratios. Our own speed in more "
-        "detail: [SPEED](SPEED.md); how it grows: [SCALE](SCALE.md); how well it finds: [RESULTS](RESULTS.md).",
+        "vectors, queries and filters for every engine. Compare within the run, as ratios. Our own speed in more "
+        "detail: [Speed](speed.md); how it grows: [Scale](scale.md); how well it finds: [Results](results.md).",
         "",
         f"Commit `{machine['commit']}`, {machine['when'][:10]}: {machine['cpu']}, {machine['cores']} cores, Python "
         f"{machine['python']}, load before {machine['load_before']}. All numbers: "
-        f"[results/{name}](../benchmarks/results/{name}).",
+        f"`benchmarks/results/{name}`.",
         "",
     ]
     if carried := _carried(results):
@@ -215,61 +215,61 @@ def text(results: dict[str, Any], name: str) -> str:
         parts += [*judged(results), ""]
     if results["rows"]:
         parts += ["## The floor", "", *floors(results), ""]
-        parts += [*(f"![{plots.NAMES[file]}](images/{file})" for file in plots.drawn(results)), ""]
+        parts += [*(f"![{plots.NAMES[file]}](../images/{file})" for file in plots.drawn(results)), ""]
     parts += ["## Engines and settings", "", *settings(results), "", *METHOD, ""]
     return "\n".join(parts)
 
 
-WHY = """Why what is missed is missed:
+WHY = """Why targets are missed:
 
-- *Two legs at 89k, without a filter and with one.* zvec and Qdrant Edge answer in one native call. Of ours about half
-  is native too (tantivy, faiss, SQLite), both legs at the same time; the other half is Python that reads the question,
-  fuses 100 hits of each leg (zvec and LanceDB: 20 of each, as our third row), and makes twenty documents with their
-  account. That half hardly grows with the collection, so 3 times as fast as the fastest peer is not to be had at 89k
-  by an engine written in Python: under 1 % Qdrant Edge is done before our documents are made.
-- *trivet as it ships* does what no peer does: a graph leg, a learned second stage over what is in each passage, copies
-  left out, a calibrated relevance. The price stands in the table, what it finds more in [RESULTS](RESULTS.md).
-- *Build.* sqlite-vec has no index over the vectors: it stores them, and scans all at each question. Of the engines with
-  an index our two legs are the first to be done at 89k; at 10k Qdrant Edge is.
-- *Write to searchable* at 89k is within noise of the best: a third of it is the write, on disk when it returns, which
-  theirs is not.
+- *Two legs at 89k, without a filter and with one.* A search in zvec and Qdrant Edge is one native call. About half of
+  ours is native too (tantivy, faiss, SQLite), both legs at the same time. The other half is Python: it reads the query,
+  fuses 100 hits of each leg (zvec and LanceDB: 20 of each, as our third row), and builds twenty documents with their
+  explanation. That half hardly grows with the collection. So at 89k an engine in Python cannot be three times as fast
+  as the fastest peer: under 1 % Qdrant Edge is done before our documents are built.
+- *trivet as it ships* does what no peer does: a graph leg, a learned reranker, duplicates dropped, a calibrated
+  relevance. The table shows the cost, [Results](results.md) the gain.
+- *Build.* sqlite-vec has no index over the vectors: it stores them and scans all of them for each query. Of the
+  engines with an index, our two legs build fastest at 89k; at 10k Qdrant Edge does.
+- *Write to searchable* at 89k is within noise of the best. A third of it is the write, which is on disk when the
+  call returns; theirs is not.
 - *Noise.* This machine is shared. The rows of two legs, zvec int8 and both of Qdrant Edge at 89k were measured twice at
   this commit, all five together each time; the table has the later, quieter time. An hour before, p50 without a filter
-  was 1.65 and 1.44 ms of ours beside 1.32 of zvec and 1.95 of Qdrant int8: a difference of 10 % is none.
-- *1M.* zvec HNSW int8 was not built in 1,200 s; Qdrant Edge int8 not in 12 GB, nor with 20 GB in 600 s. What is not in
-  the table was not tried at 1M.
-- *Short lists* of trivet's default: all but a few of the best hits to that question are copies of each other, and
-  copies are left out.""".splitlines()
+  was 1.65 and 1.44 ms of ours beside 1.32 of zvec and 1.95 of Qdrant int8: a difference of 10 % is noise.
+- *1M.* zvec HNSW int8 was not built in 1,200 s; Qdrant Edge int8 not in 12 GB, nor with 20 GB in 600 s. Engines
+  that are not in the table were not tried at 1M.
+- *Short lists* of trivet's default: for that query all but a few of the best hits are duplicates of each other,
+  and duplicates are dropped.""".splitlines()
 
 
-METHOD = """## What is measured
+METHOD = """## Method
 
 - Documents: `docs_snippets` (real documentation sections, mean 680 characters) with one vector each of the built-in
   model; 10k is a sample of it, 1M has those 89k and 911k **generated** ones (`benchmarks/mixing.py`: windows of real
-  texts, words replaced, vectors moved): its times and sizes mean something, its answers do not. SciFact as it is.
-- Questions: 300 runs of eight words out of random documents with their vectors, after 300 others; k = 20, texts
-  returned; one process, one question at a time. Fewer where they take over 30 s together. CPU: mean of the process's
-  CPU time a question, all its threads. Engines without titles get the title as the first line of the text.
-- Filters: one of a hundred shelves (1 %), one of two halves, by a hash of the id. The number behind is dense recall@50
-  under the filter against the exact filtered top 50; *short lists*: fewer than 20 hits to some question.
-- Dense recall and dense p50: by meaning alone, 50 ids, 100 questions, as its hybrid asks for them.
+  texts, words replaced, vectors moved): its times and sizes are meaningful, its hits are not. SciFact as it is.
+- Queries: 300 runs of eight words out of random documents with their vectors, after 300 others; k = 20, texts
+  returned; one process, one query at a time. Fewer where they take over 30 s together. CPU: mean of the process's
+  CPU time a query, all its threads. Engines without titles get the title as the first line of the text.
+- Filters: one of a hundred groups (1 %), one of two halves, by a hash of the id. The number behind is dense recall@50
+  under the filter against the exact filtered top 50; *short lists*: fewer than 20 hits to some query.
+- Dense recall and dense p50: dense leg alone, 50 ids, 100 queries, as its hybrid search requests them.
 - Write → found: one document at a time, from the call until a hybrid search has it among its hits (p50 of 30). What a
   write that returned survives differs: trivet's is on disk (`synchronous=FULL`); sqlite-vec's is in the WAL (NORMAL);
   Qdrant Edge, zvec, LanceDB, Chroma and Milvus Lite have logs or files of their own; LangChain, LlamaIndex and txtai
   keep it in memory until saved.
-- Mixed: two threads for 10 s, each nine searches to a write; what stopped a thread is told. *In turns*: FAISS's flat
-  memory and txtai's cursors do not stand a write during a search (a crash, an error), so a lock of ours is round them.
+- Mixed: two threads for 10 s, each nine searches to a write; a failure that stopped a thread is named. *In turns*:
+  FAISS in memory and txtai's cursors fail on a write during a search (a crash, an error), so our lock is around them.
 - Cold open: a new process, files in the page cache, open until the first answer; the import apart (trivet imports what
   it needs when it is opened: that is in the first number).
 - Asking, writing and opening are each done in three processes one after the other, and the one in the middle by its p50
-  is told: this machine is shared, and a neighbour's minute would decide. What takes over 30 s is done once.
+  is reported: this machine is shared, and a neighbour's minute would decide. What takes over 30 s is done once.
 - Build: documents and vectors given until everything is indexed, on disk and the first search has answered. Memory:
   resident, peak while asked, and of the build in brackets, children included; it counts mapped files that were read.
 - Every step is a process of its own with a limit of time and memory; what went over it says so.""".splitlines()
 
 
 def summary(results: dict[str, Any]) -> str:
-    """The tables for a terminal."""
+    """Return the tables for a terminal."""
     parts = [f"{size}\n" + "\n".join(table(size, measured)) for size, measured in _sized(results)]
     if results["judged"]:
         parts.append("\n".join(judged(results)))

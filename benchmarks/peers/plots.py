@@ -1,17 +1,17 @@
-"""Where do the engines stand, in pictures? SVG files that bring their own colours, light and dark."""
+"""Charts of the engines side by side: SVG files with their own colours, light and dark."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from corpus import SIZES
 from peers.registry import ROWS
 from peers.targets import number, p50
-from trivet.evaluate.report import svg
-from trivet.evaluate.report.figures import ms
-from trivet.evaluate.report.markup import Html, joined, tag
+from trivet.evaluate.report.chart import Axis, Mark, Plot, log_ticks
+from trivet.evaluate.report.formatting import ms
+from trivet.evaluate.report.page import svg_file
 
 NAMES = {
     "peers-latency.svg": "hybrid p50 against the number of documents",
@@ -27,108 +27,90 @@ circle{fill:#9a9a9a}circle.ours{fill:#0b62c4}text.ours{fill:#0b62c4;font-weight:
 @media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb;stroke:#16181c}.axis{fill:#eee}.grid{stroke:#2c3036}
 .curve.ours{stroke:#6db3ff}circle.ours,text.ours{fill:#6db3ff}}
 """
-FRAME = svg.Frame(height=430.0, left=58.0, right=190.0, top=16.0, bottom=40.0, width=760.0)
-GAP = 12.5  # between two lines of text
+GAP = 12.5  # SVG units between two lines of text
+BESIDE = 180.0  # SVG units: about the length of a label
+
+plot = partial(Plot, height=430.0, left=58.0, right=190.0, top=16.0, bottom=40.0, width=760.0)
 
 
 def drawn(results: dict[str, Any]) -> dict[str, str]:
-    """By file name; one that nothing was measured for is left out."""
+    """Return the SVG by file name; a chart that nothing was measured for is left out."""
     reads: dict[str, tuple[Callable[[Any], float | None], str]] = {
         "peers-latency.svg": (p50, "ms"),
         "peers-build.svg": (lambda row: number(row, "build", "s"), "s"),
         "peers-memory.svg": (lambda row: number(row, "ask", "memory_mb", "peak"), "MB"),
     }
-    pictures = {file: _growth(results, read, NAMES[file], unit) for file, (read, unit) in reads.items()}
-    pictures["peers-quality.svg"] = _quality(results)
-    return {file: picture for file, picture in pictures.items() if picture}
+    charts = {file: _growth(results, read, NAMES[file], unit) for file, (read, unit) in reads.items()}
+    charts["peers-quality.svg"] = _quality(results)
+    return {file: chart for file, chart in charts.items() if chart}
 
 
-def _growth(results: dict[str, Any], read: Callable[[Any], float | None], told: str, unit: str) -> str:
-    """One line an engine over the sizes, both axes by ratio."""
+def size_axis(title: str, room: float) -> Axis:
+    """Return a logarithmic axis over the sizes of the corpus, with that much room at both ends."""
+    counts = [float(count) for count in SIZES.values()]
+    return Axis(min(counts) / room, max(counts) * room, counts, list(SIZES), title, shift=0.0)
+
+
+def log_axis(low: float, high: float, title: str = "") -> Axis:
+    ticks = log_ticks(low, high)
+    return Axis(low, high, ticks, [ms(tick) for tick in ticks], title, shift=0.0)
+
+
+def curve(points: Sequence[tuple[float, float]], kind: str) -> list[Mark]:
+    return [Mark("curve", f"curve {kind}", points), *(Mark("circle", kind, (point,), size=3.0) for point in points)]
+
+
+def _growth(results: dict[str, Any], read: Callable[[Any], float | None], name: str, unit: str) -> str:
+    """Return a line for each engine over the sizes."""
     lines: dict[str, list[tuple[float, float]]] = {}
     for size in sorted(results["rows"], key=lambda name: SIZES[name]):
-        for name, row in results["rows"][size].items():
+        for engine, row in results["rows"][size].items():
             if (value := read(row)) is not None and value > 0:
-                lines.setdefault(name, []).append((SIZES[size], value))
+                lines.setdefault(engine, []).append((SIZES[size], value))
     if not lines:
         return ""
-    across = svg.Log(8_000, 1_250_000, *FRAME.x)
     values = [value for points in lines.values() for _, value in points]
-    up = svg.Log(min(values) / 2.5, max(values) * 1.3, *FRAME.y)  # room below for names that are moved down
-    marks = [_axes(across, [float(count) for count in SIZES.values()], list(SIZES), up, f"documents; {told} ({unit})")]
-    ends: list[tuple[float, float, str]] = []
-    for name, points in lines.items():
-        kind = _kind(name)
-        placed = [(across(x), up(y)) for x, y in points]
-        marks += [svg.curve(placed, kind), *(svg.circle(x, y, 3, kind) for x, y in placed)]
-        ends.append((*placed[-1], f"{name} {ms(points[-1][1])}"))
-    return _picture(told, joined([*marks, *_labels(ends)]))
+    y = log_axis(min(values) / 2.5, max(values) * 1.3)  # room below for labels that are moved down
+    marks = [mark for engine, points in lines.items() for mark in curve(points, _kind(engine))]
+    ends = [(points[-1], f"{engine} {ms(points[-1][1])}", engine) for engine, points in lines.items()]
+    return _labelled(plot(name, size_axis(f"documents; {name} ({unit})", 1.25), y, marks), ends)
 
 
 def _quality(results: dict[str, Any]) -> str:
-    """Up is better, left is faster; at the largest size that everything fast enough was measured at."""
+    """Return quality over speed, at the largest size that everything fast enough was measured at."""
     sizes = [size for size in ("89k", "10k", "1M") if results["rows"].get(size)]
     if not sizes or not results["judged"]:
         return ""
     measured = results["rows"][sizes[0]]
-    points = [
-        (name, time, quality)
-        for name, found in results["judged"].items()
-        if (quality := number(found, "nDCG@10")) is not None and (time := p50(measured.get(name))) is not None
-    ]
+    points = {
+        engine: (time, quality)
+        for engine, found in results["judged"].items()
+        if (quality := number(found, "nDCG@10")) is not None and (time := p50(measured.get(engine))) is not None
+    }
     if not points:
         return ""
-    times = [time for _, time, _ in points]
-    across = svg.Log(min(times) / 1.5, max(times) * 1.5, *FRAME.x)
-    low, high = svg.spread(quality for _, _, quality in points)
-    up = svg.Linear(low, high, *FRAME.y)
-    ticks = svg.log_ticks(min(times) / 1.5, max(times) * 1.5)
-    steps = svg.ticks(low, high)
-    marks = [
-        FRAME.across(
-            across, ticks, [ms(tick) for tick in ticks], f"hybrid p50 at {sizes[0]}, ms; up: nDCG@10 on SciFact"
-        ),
-        FRAME.upward(up, steps, svg.named(steps)),
-    ]
-    ends = []
-    for name, time, quality in points:
-        marks.append(svg.circle(across(time), up(quality), 4, _kind(name)))
-        ends.append((across(time), up(quality), name))
-    return _picture(NAMES["peers-quality.svg"], joined([*marks, *_labels(ends)]))
+    times = [time for time, _ in points.values()]
+    title = f"hybrid p50 at {sizes[0]}, ms; up: nDCG@10 on SciFact"
+    x = log_axis(min(times) / 1.5, max(times) * 1.5, title)
+    y = Axis.fit(quality for _, quality in points.values())
+    marks = [Mark("circle", _kind(engine), (point,), size=4.0) for engine, point in points.items()]
+    ends = [(point, engine, engine) for engine, point in points.items()]
+    return _labelled(plot(NAMES["peers-quality.svg"], x, y, marks), ends)
 
 
-def _axes(across: svg.Scale, values: list[float], names: list[str], up: svg.Log, title: str) -> Html:
-    ticks = svg.log_ticks(up.low, up.high)
-    return joined([FRAME.across(across, values, names, title), FRAME.upward(up, ticks, [ms(tick) for tick in ticks])])
-
-
-def _labels(ends: list[tuple[float, float, str]]) -> list[Html]:
-    """Beside their marks, moved down where they would lie on each other."""
+def _labelled(chart: Plot, ends: Sequence[tuple[tuple[float, float], str, str]]) -> str:
+    """Write (point, text, engine) beside their marks, moved down where they would lie on each other."""
     placed: list[tuple[float, float]] = []
-    marks = []
-    for x, y, said in sorted(ends, key=lambda end: (end[1], end[0])):
+    labels = []
+    for point, text, engine in sorted(ends, key=lambda end: chart.place(end[0])[::-1]):
+        x, y = chart.place(point)
         at = y + 4
-        while any(abs(at - other) < GAP and abs(x - beside) < 180 for beside, other in placed):
+        while any(abs(at - other) < GAP and abs(x - beside) < BESIDE for beside, other in placed):
             at += GAP / 4
         placed.append((x, at))
-        name = said if any(said == row.name for row in ROWS) else said.rsplit(" ", 1)[0]
-        marks.append(svg.label(x + 7, at, said, _kind(name)))
-    return marks
+        labels.append(Mark("text", _kind(engine), (point,), text=text, offset=(7.0, at - y)))
+    return svg_file(chart, STYLE, labels)
 
 
 def _kind(name: str) -> str:
     return "ours" if any(row.ours for row in ROWS if row.name == name) else "theirs"
-
-
-def _picture(told: str, marks: Html) -> str:
-    size = f"0 0 {FRAME.width:g} {math.ceil(FRAME.height)}"
-    whole = tag(
-        "svg",
-        tag("style", Html(STYLE)),
-        marks,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=size,
-        role="img",
-        aria_label=told,
-    )
-    return f"{whole}\n"

@@ -1,8 +1,7 @@
-"""What does every engine have to be able to do, to be compared?
+"""The interface of an engine in the comparison.
 
-A peer is one small module with a class ``Engine`` of these verbs, run in an environment of its own by ``worker.py``. It
-needs numpy and nothing of ours. Which ones there are, what each installs and at which settings it is asked is
-``registry.py``.
+A peer is one small module with a class ``Engine`` of these methods, run in an environment of its own by ``worker.py``.
+It needs numpy and nothing of trivet. ``registry.py`` lists the engines, what each installs and its settings.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ class Peer(Protocol):
     def __init__(self, folder: Path, setting: dict[str, Any]) -> None: ...
 
     def build(self, corpus: Corpus) -> None:
-        """Documents and vectors in, indexes made as its documentation advises, everything on disk; left open."""
+        """Load documents and vectors, build the indexes as its documentation recommends, write all, and stay open."""
 
     def open(self) -> None:
-        """Open what ``build`` left in the folder, in a new process."""
+        """Open the folder that ``build`` wrote, in a new process."""
 
     def search(self, text: str, vector: Floats, where: Where, k: int) -> Found:
-        """Its own hybrid of words and the given vector; texts come with the hits."""
+        """Run its own hybrid search with the given text and vector; return hits with texts."""
 
     def dense(self, vector: Floats, where: Where, k: int) -> list[str]:
-        """Ids by meaning alone, as its hybrid would ask for them."""
+        """Return ids by the vector alone, as its hybrid search would fetch them."""
 
     def write(self, document: Document, vector: Floats) -> None:
-        """Store one more; the next search has to be able to find it."""
+        """Store one more document; the next search must be able to find it."""
 
     def handle(self) -> Peer:
-        """The same engine for another thread; itself, where it may be shared."""
+        """Return an engine for another thread; itself, where it can be shared."""
 
     def close(self) -> None: ...

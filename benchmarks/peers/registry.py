@@ -1,7 +1,7 @@
-"""Which engines are compared, what does each install, and at which settings is it asked?
+"""The engines that are compared, what each installs, and its settings.
 
-Settings are what the engine's own documentation advises for collections of this size; where it has a knob between speed
-and recall, two of them. What is said of a row in docs/BENCHMARKS.md is said here.
+Settings are those that the engine's documentation recommends for collections of this size; where it has a parameter
+between speed and recall, two of them. The remarks on a row in docs/evidence/benchmarks.md are from here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Environment:
-    """What one engine's environment holds; the first packages named are those whose versions are told."""
+    """The packages of one engine's environment; versions of the first ones are reported."""
 
     packages: tuple[str, ...]
     told: tuple[str, ...]
@@ -203,7 +203,7 @@ ROWS = (
 
 
 def rows(only: list[str]) -> list[Row]:
-    """Those whose name or module begins so; all where nothing is said."""
+    """Return the rows whose name or module starts with one of these; all without any."""
     found = [row for row in ROWS if not only or any(_matches(row, said) for said in only)]
     if not found:
         raise SystemExit(f"--only {' '.join(only)}: no such engine; there are: {', '.join(row.name for row in ROWS)}")

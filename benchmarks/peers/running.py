@@ -1,7 +1,4 @@
-"""How is one step of one engine run, and stopped when it takes too much?
-
-In a process of its own that leads a group: over its time or its memory the group is ended, and the result says so.
-"""
+"""Run one step of one engine in its own process group, and end it at its limit of time or memory."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ class Limits:
 
 
 def run(python: Path, order: dict[str, Any], limits: Limits) -> dict[str, Any]:
-    """What the step found, or ``{"failed": why}``."""
+    """Return the result of a step, or ``{"failed": reason}``."""
     allowed = limits.seconds(order["step"])
     environment = {**os.environ, "PYTHONPATH": str(HERE), "TOKENIZERS_PARALLELISM": "false"}
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
@@ -70,7 +67,7 @@ def run(python: Path, order: dict[str, Any], limits: Limits) -> dict[str, Any]:
 
 
 def _watched(process: subprocess.Popen[str], allowed: float, memory_gb: float) -> tuple[str, float]:
-    """(why it was stopped or nothing, the most memory seen in MB) once it has ended or must end."""
+    """Wait for the process to end or to reach a limit; return the reason (or nothing) and the peak memory in MB."""
     started, most = time.monotonic(), 0.0
     while process.poll() is None:
         most = max(most, _resident_mb(process.pid))
@@ -91,13 +88,13 @@ def _resident_mb(pid: int) -> float:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """The process and what it started: they are a group that only we know."""
+    """End the process group that was started here."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _last(errors: list[str]) -> str:
-    """The line that says what went wrong, without the paths of this machine."""
+    """Return the last line of the error, without the paths of this machine."""
     told = [line.strip() for line in errors if line.strip()]
     return told[-1].replace(str(HERE.parent), "…")[:300] if told else ""

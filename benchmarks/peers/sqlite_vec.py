@@ -123,7 +123,7 @@ class Engine:
         self._store([document], vector[None])
 
     def handle(self) -> Engine:
-        """A connection is for one thread."""
+        """Return a new connection: one serves a single thread."""
         other = Engine.__new__(Engine)
         other.__dict__ |= self.__dict__
         other.open()

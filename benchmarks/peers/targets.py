@@ -1,8 +1,8 @@
-"""Are we as far ahead as we said we would be, and by how much not?
+"""The targets of the comparison, and whether each is met.
 
 Each target compares one number of ours with the best of the peers that do the whole work in the same run: hybrid, at a
-dense recall@50 of at least 0.97 against exact (under the filter where there is one, and nothing let through that it
-forbids). A number that was not measured is no number: the target then says so.
+dense recall@50 of at least 0.97 against exact (with the filter where there is one, and without hits that it forbids).
+A target without a measured number says so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Verdict:
 
 
 def number(row: Measured | None, *path: str) -> float | None:
-    """A number of a row, or None where the step failed or was not run."""
+    """Return a number of a row; None where the step failed or was not run."""
     found: Any = row
     for name in path:
         if not isinstance(found, dict) or name not in found:
@@ -51,12 +51,12 @@ def p50(row: Measured | None, where: str = "none") -> float | None:
 
 
 def write(row: Measured | None) -> float | None:
-    """p50 of write-to-searchable; none where some were never found."""
+    """Return p50 of write-to-searchable; None where some writes were never found."""
     return None if number(row, "write", "not_found") else number(row, "write", "p50_ms")
 
 
 def whole(row: Measured | None, where: str = "none") -> bool:
-    """Does it find what is there, and only what is allowed?"""
+    """Return whether a row has enough recall and lets no forbidden document through."""
     recall = number(row, "ask", where, "dense", "recall")
     return recall is not None and recall >= ENOUGH and not number(row, "ask", where, "not_allowed")
 
@@ -67,7 +67,7 @@ def best(
     where: str = "none",
     among: tuple[Row, ...] = ROWS,
 ) -> tuple[str, float] | None:
-    """The peer with the least, among those that do the whole work."""
+    """Return the peer with the lowest value, among those that do the whole work."""
     able = [row.name for row in among if row.hybrid and not row.ours and whole(measured.get(row.name), where)]
     values = [(value, name) for name in able if (value := read(measured[name])) is not None]
     return (min(values)[1], min(values)[0]) if values else None
@@ -110,7 +110,7 @@ def _ratio(
 
 
 def _alone(size: str, ours: str, row: Measured | None) -> Iterator[Verdict]:
-    """What we promise whatever the others do."""
+    """Return the targets that do not depend on peers."""
     if size == "89k":
         cold = number(row, "cold", "open_to_answer_ms")
         yield Verdict(f"89k: cold open to first answer (ms), {ours}", cold, 1000, False, "")

@@ -21,7 +21,7 @@ FIELDS = ("shelf", "half")
 
 
 class Given(threading.local):
-    """What the next texts mean, in the order they are asked for: of each thread its own."""
+    """The vectors of the next texts, in order; each thread has its own."""
 
     def __init__(self) -> None:
         self.rows: deque[Floats] = deque()
@@ -31,7 +31,7 @@ GIVEN = Given()
 
 
 def vectors(texts: list[str]) -> Any:
-    """Called by txtai, which knows it by its name."""
+    """Return the vectors; txtai calls this by its name."""
     return np.stack([GIVEN.rows.popleft() for _ in texts])
 
 
@@ -59,7 +59,7 @@ class Engine:
         self.embeddings.load(self.path)
 
     def search(self, text: str, vector: Floats, where: dict[str, str], k: int) -> list[tuple[str, str]]:
-        """Its SQL filters what the indexes hand out: ``candidates`` says how many that is."""
+        """Search; its SQL filters the hits of the indexes, and ``candidates`` says how many those are."""
         GIVEN.rows = deque([vector])
         wide = self.setting["candidates"] if where else self.setting["depth"]
         narrowed = "".join(f" AND {field} = '{value}'" for field, value in where.items())

@@ -1,7 +1,7 @@
-"""What does one engine take for one step? Run by its own python: `python -m peers.worker`, a JSON object in, one out.
+"""One step of one engine, run by that engine's Python: `python -m peers.worker`, a JSON object in, one out.
 
 Every step is a process of its own, so that memory and first times are that step's. A step prints its result as the
-last line; whatever an engine prints of itself comes before. Nothing here is ours but the corpus: numpy is all it needs.
+last line; output of the engine comes before it. Of trivet it needs the corpus only, and numpy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READS = 9  # searches to a write there
 
 
 def memory() -> dict[str, float]:
-    """Resident now, of which not backed by a file, and the most there was; MB, this process and its children."""
+    """Return resident memory now, the part not backed by a file, and the peak; MB, with children."""
     resident = anonymous = 0
     for process in (str(os.getpid()), *_children()):
         for line in _lines(f"/proc/{process}/smaps_rollup"):
@@ -60,13 +60,14 @@ def _lines(path: str) -> list[str]:
 
 
 def bytes_of(folder: Path) -> int:
-    """What is allocated on disk: a sparse file counts for what it has."""
+    """Return the bytes allocated on disk; a sparse file counts by its blocks."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 def timed(call: Callable[[int], Any], count: int, others: int) -> dict[str, Any]:
-    """p50, p95 and the mean CPU time (all threads) in ms over ``count`` questions after some others; fewer of both
-    where it takes too long."""
+    """Return p50, p95 and the mean CPU time (all threads) in ms over ``count`` queries after a warm-up; fewer of both
+    where it takes too long.
+    """
     started = time.perf_counter()
     for at in range(count, count + others):
         call(at)
@@ -136,7 +137,7 @@ class Step:
         return found
 
     def _dense(self, name: str, where: dict[str, str]) -> dict[str, Any] | None:
-        """How much of the exact best does it find by meaning alone, and how fast?"""
+        """Measure recall against the exact best by the dense leg alone, and its time."""
         exact = self.corpus.answers[name]
         shares: dict[int, float] = {}
 
@@ -149,7 +150,7 @@ class Step:
         return {**timed(call, 100, 20), "recall": round(float(np.mean(list(shares.values()))), 4)}
 
     def write(self) -> dict[str, Any]:
-        """One document at a time: until a hybrid search has it among its hits."""
+        """Measure one write at a time, until a hybrid search returns the document."""
         self.engine.open()
         taken: list[float] = []
         missed = 0
@@ -172,7 +173,7 @@ class Step:
         return {**(percentiles(taken) if taken else {}), "written": len(taken), "not_found": missed}
 
     def mixed(self) -> dict[str, Any]:
-        """Two threads, nine searches to a write each, for ten seconds."""
+        """Measure two threads for ten seconds, with nine searches to each write."""
         self.engine.open()
         self._search(0, {})
         counts = {"searches": 0, "writes": 0}
@@ -214,7 +215,7 @@ class Step:
         return {**told, "turns": bool(getattr(self.engine, "turns", False)), "errors": errors}
 
     def cold(self) -> dict[str, Any]:
-        """A new process, the files in the page cache: import, then open until the first answer."""
+        """Measure a new process with the files in the page cache: import, then open until the first result."""
         text, vector = self.corpus.questions[ASKED]["text"], self.corpus.asked[ASKED]
         started = time.perf_counter()
         self.engine.open()
@@ -224,7 +225,7 @@ class Step:
         return {"import_ms": round(self.import_s * 1000, 1), "open_to_answer_ms": round(took * 1000, 1)}
 
     def judged(self) -> dict[str, Any]:
-        """What its own hybrid answers to every question of a judged set."""
+        """Return the hits of its hybrid search for every query of a judged set."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.engine.build(self.corpus)
         questions = zip(self.corpus.questions, self.corpus.asked, strict=True)
@@ -242,7 +243,7 @@ class Step:
         return found
 
     def _fresh(self, mark: str, number: int) -> tuple[dict[str, Any], Floats]:
-        """A document nobody has yet, with a word and a vector of its own."""
+        """Return a new document with a unique word and vector."""
         id = f"fresh:{mark}{number}:{os.getpid()}"
         word = "zq" + blake2b(id.encode(), digest_size=5).hexdigest().translate(
             str.maketrans("0123456789", "ghijklmnop")

@@ -1,5 +1,5 @@
-"""What does `python -m trivet` do? The same as `trivet`."""
+"""Run the command line: `python -m trivet` is the same as `trivet`."""
 
-import trivet.surfaces.cli
+import trivet.cli
 
-trivet.surfaces.cli.main()
+trivet.cli.main()

@@ -1,7 +1,7 @@
-"""What can go wrong, and what should the caller do about it?
+"""The exceptions, and the exit code of each kind.
 
-One base class and a few kinds. Every message names the field, the value and the way out, because it is printed as it
-stands by every surface; ``EXIT_CODES`` is the one table that turns a kind into a process exit code.
+Every message names the field, the value and the way out, because every surface prints it as it is. ``EXIT_CODES`` is
+the one table from a kind of error to the exit code of a process.
 """
 
 from __future__ import annotations

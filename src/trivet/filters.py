@@ -1,11 +1,10 @@
-"""Which documents may answer?
+"""Filters: conditions on the built-in fields and the metadata of documents.
 
-A ``Filter`` is a closed union of seven frozen shapes over the built-in fields and the metadata. One value travels
-unchanged to every leg. ``matches`` is the meaning; a store compiles the same value to its own language and is tested
-against it.
+A ``Filter`` is one of nine frozen classes. The same value goes unchanged to every leg. ``matches`` defines what it
+means; a store compiles it to its own query language and is tested against ``matches``.
 
-Metadata is seen flattened: nested objects by dotted path, a list as several values (``tags = "a"`` holds when any
-element is "a"), null as absent. Numbers and booleans compare as numbers, text by code point, and the two never mix.
+Metadata is flattened: a nested object by dotted path, a list as several values (``tags = "a"`` holds if any element is
+"a"), null as absent. Numbers and booleans are compared as numbers, text by code points, and the two are never equal.
 """
 
 from __future__ import annotations
@@ -28,30 +27,35 @@ Value = str | int | float | bool
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to", "expires")
 TEXT_FIELDS = ("id", "kind", "title")
 BUILT_IN_FIELDS = (*TEXT_FIELDS, "importance", *TIME_FIELDS)
-CHANGING_FIELDS = ("accessed", "updated", "importance")  # by recalling, rewriting and remembering again
-MAX_DEPTH = 20
-_FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # what a datetime can hold: the years 1 to 9999
-_LARGEST = 1.7e308  # of a number: text that reads as a larger one is text
-_SHOWN = 60  # characters of a filter that is quoted in a message
-MAX_BINDING = 100  # conditions that a caller is bound to: with those of a question, fewer than SQLite joins
-MAX_CONDITIONS = 300  # SQLite joins at most 500 selects; nobody writes that many by hand
+CHANGING_FIELDS = ("accessed", "updated", "importance")  # changed by recalling, updating and remembering again
+MAX_DEPTH = 20  # levels of nesting
+_FIRST_SECOND, _LAST_SECOND = -62135596800.0, 253402300799.0  # epoch seconds of the years 1 to 9999, as in datetime
+_LARGEST = 1.7e308  # text that reads as a larger number stays text
+_LAST_CHARACTER, _AFTER_SURROGATES = "\U0010ffff", {"\ud800": "\ue000"}
+_SHOWN = 60  # characters of a filter that a message quotes
+MAX_BINDING = 100  # conditions of an API key; with those of a query they stay below the limit of SQLite
+MAX_CONDITIONS = 300  # SQLite joins at most 500 selects
 
 
 @dataclass(frozen=True, slots=True)
 class Eq:
+    """The field has this value."""
+
     field: str
     value: Value
 
 
 @dataclass(frozen=True, slots=True)
 class In:
+    """The field has one of these values."""
+
     field: str
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """``gt``/``gte`` and ``lt``/``lte`` bounds, all numbers or all text."""
+    """The field has a value within these bounds, which are all numbers or all text."""
 
     field: str
     gt: Value | None = None
@@ -61,26 +65,51 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Prefix:
+    """The field has a text that begins with this one."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """The field has a text that contains this one; upper and lower case are different."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Exists:
+    """The field has a value."""
+
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """All parts hold."""
+
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """At least one part holds."""
+
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The part does not hold."""
+
     part: Filter
 
 
-Filter = Eq | In | Range | Exists | And | Or | Not
+Condition = Eq | In | Range | Prefix | Contains  # on one value of a field
+Filter = Condition | Exists | And | Or | Not
 
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -92,11 +121,12 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def is_text(value: Value) -> bool:
+    """Return whether the value is compared as text."""
     return isinstance(value, str)
 
 
 def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
-    """Every (dotted key, scalar) of the metadata."""
+    """Yield the dotted key and the value of every scalar in the metadata."""
     for key, value in meta.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -109,11 +139,11 @@ def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
 
 
 def epoch(value: Value | datetime, field: str = "time") -> float:
-    """Seconds since 1970 UTC of a datetime, an ISO 8601 text or a number; a time without a zone is UTC."""
+    """Return epoch seconds from a datetime, ISO 8601 text or a number; a time without a zone is taken as UTC."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | datetime):
         raise InputError(f"{field}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     if isinstance(value, int | float):
-        if not _FIRST_SECOND <= value <= _LAST_SECOND:  # nor is a NaN
+        if not _FIRST_SECOND <= value <= _LAST_SECOND:  # a NaN fails this, too
             raise InputError(f"{field}: {value!r} is not a time; epoch seconds must lie in the years 1 to 9999")
         return float(value)
     if isinstance(value, str):
@@ -123,19 +153,19 @@ def epoch(value: Value | datetime, field: str = "time") -> float:
             raise InputError(f"{field}: {value!r} is not a time; write ISO 8601 such as 2026-03-01T09:30:00Z") from None
     if value.tzinfo is None:
         value = value.replace(tzinfo=UTC)
-    # a float has no room for the last microseconds of the year 9999: `datetime.max` would round into the year 10000
+    # A float cannot hold the last microseconds of the year 9999: `datetime.max` would round up to the year 10000.
     return min(max(value.timestamp(), _FIRST_SECOND), _LAST_SECOND)
 
 
 def split_field(field: str) -> tuple[bool, str]:
-    """(is it built in, its name); ``meta.kind`` names the metadata key behind a built-in of the same name."""
+    """Return whether the field is built in, and its name. ``meta.kind`` is the metadata key ``kind``."""
     if field.startswith("meta."):
         return False, field[5:]
     return field in BUILT_IN_FIELDS, field
 
 
 def values_of(document: Document, field: str) -> list[Value]:
-    """The values a document has for a field; times as epoch seconds."""
+    """Return the values of a field of the document; times as epoch seconds."""
     built_in, name = split_field(field)
     if not built_in:
         return [value for key, value in flatten(document.meta) if key == name]
@@ -146,7 +176,7 @@ def values_of(document: Document, field: str) -> list[Value]:
 
 
 def matches(where: Filter, document: Document) -> bool:
-    """The meaning of a filter, in Python."""
+    """Return whether the document satisfies the filter. This is the definition that every store must follow."""
     match where:
         case And(parts):
             return all(matches(part, document) for part in parts)
@@ -156,12 +186,12 @@ def matches(where: Filter, document: Document) -> bool:
             return not matches(part, document)
         case Exists(field):
             return bool(values_of(document, field))
-        case Eq(field) | In(field) | Range(field):
+        case Eq(field) | In(field) | Range(field) | Prefix(field) | Contains(field):
             return any(satisfies(where, found) for found in values_of(document, field))
 
 
-def satisfies(where: Eq | In | Range, found: Value) -> bool:
-    """Does one value of the field satisfy the condition?"""
+def satisfies(where: Condition, found: Value) -> bool:
+    """Return whether one value of the field satisfies the condition."""
     match where:
         case Eq(_, value):
             return _same(found, value)
@@ -169,10 +199,14 @@ def satisfies(where: Eq | In | Range, found: Value) -> bool:
             return any(_same(found, value) for value in values)
         case Range():
             return _inside(where, found)
+        case Prefix(_, text):
+            return isinstance(found, str) and found.startswith(text)
+        case Contains(_, text):
+            return isinstance(found, str) and text in found
 
 
-def _same(found: Value, wanted: Value) -> bool:
-    return is_text(found) == is_text(wanted) and found == wanted
+def _same(found: Value, value: Value) -> bool:
+    return is_text(found) == is_text(value) and found == value
 
 
 def _inside(where: Range, found: Value) -> bool:
@@ -183,13 +217,22 @@ def _inside(where: Range, found: Value) -> bool:
     return True
 
 
+def as_range(where: Prefix) -> Range:
+    """Return the range of the texts that begin with a prefix, in the order of their code points."""
+    head = where.text.rstrip(_LAST_CHARACTER)
+    if not head:
+        return Range(where.field, gte=where.text)
+    following = chr(ord(head[-1]) + 1)
+    return Range(where.field, gte=where.text, lt=head[:-1] + _AFTER_SURROGATES.get(following, following))
+
+
 def both(one: Filter | None, other: Filter | None) -> Filter | None:
-    """Return what both filters allow; None: everything."""
+    """Return the filter that allows what both allow; None allows everything."""
     return And((one, other)) if one is not None and other is not None else one or other
 
 
 def without_field(where: Filter, field: str) -> Filter | None:
-    """Return the conditions that must hold at the same time and do not name the field."""
+    """Return the filter without those conditions of its outer ``And`` that name the field."""
     parts = where.parts if isinstance(where, And) else (where,)
     kept = [without_field(part, field) if isinstance(part, And) else part for part in parts]
     return _joined(
@@ -198,14 +241,14 @@ def without_field(where: Filter, field: str) -> Filter | None:
 
 
 def unknown_field(field: str, known: Sequence[str]) -> str:
-    """Return the message about a field that no document has, with the nearest of those that there are."""
+    """Return the message for a field that no document has; it suggests the most similar known field."""
     close = get_close_matches(split_field(field)[1], known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"where: no document has a field {field!r}{hint} (known: {', '.join(map(repr, known[:40]))})"
 
 
 def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
-    """(field, must it be known) for every field named; ``Exists`` may ask after an unknown one."""
+    """Yield every field of the filter and whether it must be known; ``Exists`` may name an unknown one."""
     match where:
         case And(parts) | Or(parts):
             for part in parts:
@@ -214,12 +257,12 @@ def fields_of(where: Filter) -> Iterator[tuple[str, bool]]:
             yield from fields_of(part)
         case Exists(field):
             yield field, False
-        case Eq(field) | In(field) | Range(field):
+        case Eq(field) | In(field) | Range(field) | Prefix(field) | Contains(field):
             yield field, True
 
 
 def check_binding(within: Filter) -> Filter:
-    """Refuse a filter that no caller can be held to, because a document comes and goes in it without being written."""
+    """Refuse a filter that an API key cannot be bound to, because reading a document may change what it matches."""
     if (count := sum(1 for _ in fields_of(within))) > MAX_BINDING:
         raise InputError(
             f"where: {count} conditions; a caller is bound to at most {MAX_BINDING} (an `in` counts as one)"
@@ -227,26 +270,24 @@ def check_binding(within: Filter) -> Filter:
     for field, _ in fields_of(within):
         built_in, name = split_field(field)
         if built_in and name in CHANGING_FIELDS:
-            way_out = "bind the caller by a field of the metadata, such as tenant=alice, or by kind or id"
-            raise InputError(f"where: {field!r} changes when a document is read or written again; {way_out}")
+            instead = "bind the caller by a field of the metadata, such as tenant=alice, or by kind or id"
+            raise InputError(f"where: {field!r} changes when a document is read or written again; {instead}")
     return within
 
 
 def to_json(where: Filter) -> str:
-    """Return the filter as JSON that ``parse_filter`` reads as the same filter; refuse one that JSON cannot say."""
+    """Return JSON that ``parse_filter`` reads as the same filter; refuse a filter that JSON cannot express."""
     text = json.dumps(mapping(where), ensure_ascii=False, sort_keys=True)
     if parse_filter(json.loads(text)) != where:
-        raise InputError(f"where: {_shown(text)} cannot be kept as JSON; name each field and at least one condition")
+        raise InputError(f"where: {_shown(text)} cannot be stored as JSON; name each field and at least one condition")
     return text
 
 
 def mapping(where: Filter) -> dict[str, Any]:
     """Return the filter as a mapping that ``parse_filter`` reads."""
     match where:
-        case And(parts):
-            return {"$and": [mapping(part) for part in parts]}
-        case Or(parts):
-            return {"$or": [mapping(part) for part in parts]}
+        case And(parts) | Or(parts):
+            return {"$and" if isinstance(where, And) else "$or": [mapping(part) for part in parts]}
         case Not(part):
             return {"$not": mapping(part)}
         case Exists(field):
@@ -257,19 +298,22 @@ def mapping(where: Filter) -> dict[str, Any]:
             return {field: {"in": list(values)}}
         case Range(field):
             return {field: {op: getattr(where, op) for op in _RANGE_OPS if getattr(where, op) is not None}}
+        case Prefix(field, text) | Contains(field, text):
+            return {field: {"prefix" if isinstance(where, Prefix) else "contains": text}}
 
 
-# --- reading filters from what people write ------------------------------------------------------------------------
+# --- reading filters ------------------------------------------------------------------------------------------------
 
 _RANGE_OPS = {"gt", "gte", "lt", "lte"}
-_OPS = ("eq", "ne", "in", "nin", "exists", "gt", "gte", "lt", "lte")
-_EXPRESSION = re.compile(r"^\s*([^\s=!<>]+)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*$", re.DOTALL)
+_OPS = ("eq", "ne", "in", "nin", "exists", "gt", "gte", "lt", "lte", "prefix", "contains")
+_EXPRESSION = re.compile(r"^\s*([^\s=!<>]+?)\s*(!?[\^*]=|!=|>=|<=|=|>|<)\s*(.*?)\s*$", re.DOTALL)
+_PARTS: dict[str, type[Prefix | Contains]] = {"prefix": Prefix, "contains": Contains, "^=": Prefix, "*=": Contains}
 _SYMBOLS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 _YEAR = re.compile(r"[0-9]{4}")
 
 
 def parse_filter(where: Any) -> Filter | None:
-    """A Filter from a Filter, a mapping such as ``{"kind": "note", "year": {"gte": 2020}}``, text or a list."""
+    """Return a filter from a filter, a mapping such as ``{"kind": "note", "year": {"gte": 2020}}``, text or a list."""
     found = _parsed(where)
     if found is not None and (count := sum(1 for _ in fields_of(found))) > MAX_CONDITIONS:
         raise InputError(f"where: {count} conditions; at most {MAX_CONDITIONS} (an `in` list counts as one)")
@@ -281,7 +325,7 @@ def _parsed(where: Any, depth: int = 0) -> Filter | None:
         raise InputError(f"where: nested more than {MAX_DEPTH} levels deep")
     if where is None:
         return None
-    if isinstance(where, Eq | In | Range | Exists | And | Or | Not):
+    if isinstance(where, Filter):
         return _checked(where, depth)
     if isinstance(where, str):
         return _from_text(where)
@@ -311,7 +355,7 @@ def _from_mapping(where: Mapping[Any, Any], depth: int) -> Filter | None:
             inner = tuple(part for part in read if part is not None)
             if key == "$or":
                 if len(inner) < len(read):
-                    raise InputError("where: $or holds an empty filter, which everything matches; leave it out")
+                    raise InputError("where: $or contains an empty filter, which everything matches; leave it out")
                 parts.append(Or(inner))
             elif inner:
                 parts.append(And(inner))
@@ -338,6 +382,8 @@ def _from_spec(field: str, spec: Any) -> Filter:
             elif op in ("in", "nin"):
                 listed = In(field, tuple(_listed(field, op, value)))
                 parts.append(listed if op == "in" else Not(listed))
+            elif op in _PARTS:
+                parts.append(_PARTS[op](field, value))
             elif op == "exists":
                 parts.append(Exists(field) if value else Not(Exists(field)))
             else:
@@ -362,7 +408,10 @@ def _listed(field: str, op: str, value: Any) -> Sequence[Value]:
 
 
 def _from_text(text: str) -> Filter | None:
-    """``kind=note``, ``year>=2020``, ``tags=a,b`` (any of), ``author!=sam``, ``due=*`` (exists), or JSON."""
+    """Read ``kind=note``, ``year>=2020``, ``tags=a,b`` (any of), ``author!=sam``, ``due=*`` (exists), or JSON.
+
+    ``path^=docs/`` is a prefix, ``title*=pump`` a part; ``!^=`` and ``!*=`` negate them.
+    """
     if text.lstrip().startswith("{"):
         try:
             return parse_filter(json.loads(text))
@@ -370,10 +419,10 @@ def _from_text(text: str) -> Filter | None:
             raise InputError(f"where: {_shown(text)!r} is not JSON ({error})") from None
         except RecursionError:
             raise InputError(f"where: nested more than {MAX_DEPTH} levels deep") from None
-        except ValueError as error:  # a number of 5,000 digits; ours are InputErrors and tell their own story
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"where: it cannot be read ({error})") from None
+        except InputError:
+            raise
+        except ValueError as error:  # a number of 5,000 digits
+            raise InputError(f"where: cannot be read ({error})") from None
     found = _EXPRESSION.match(text)
     if not found:
         raise InputError(
@@ -385,23 +434,25 @@ def _from_text(text: str) -> Filter | None:
             raise InputError(f"where: {text!r}: a year alone is not a time; write a date such as {raw}-01-01")
         return _checked(Range(field, **{_SYMBOLS[symbol]: _fitting(field, _readings(raw))[0]}))
     positive: Filter
-    if raw == "*":
+    if part := _PARTS.get(symbol.removeprefix("!")):
+        positive = part(field, _unquoted(raw))
+    elif raw == "*":
         positive = Exists(field)
     else:
         values = [reading for item in raw.split(",") for reading in _fitting(field, _readings(item.strip()))]
         positive = In(field, tuple(values)) if len(values) > 1 else Eq(field, values[0])
-    return _checked(Not(positive) if symbol == "!=" else positive)
+    return _checked(Not(positive) if symbol.startswith("!") else positive)
 
 
 def _shown(text: str) -> str:
-    """What was written, or how it begins: a message is for reading."""
+    """Return the text for a message, shortened if it is long."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _readings(raw: str) -> list[Value]:
-    """On a command line 2020 may mean the number or the text: both are looked for, the number first."""
-    if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "'\"":
-        return [raw[1:-1]]
+    """Return the values that unquoted text may mean: 2020 is a number or text; the number comes first."""
+    if _unquoted(raw) != raw:
+        return [_unquoted(raw)]
     if raw.lower() in ("true", "false"):
         return [raw.lower() == "true", raw]
     for number in (int, float):
@@ -409,12 +460,16 @@ def _readings(raw: str) -> list[Value]:
             value = number(raw)
         except ValueError:
             continue
-        return [value, raw] if abs(value) <= _LARGEST else [raw]  # NaN is not, either
+        return [value, raw] if abs(value) <= _LARGEST else [raw]  # a NaN is text, too
     return [raw]
 
 
+def _unquoted(raw: str) -> str:
+    return raw[1:-1] if len(raw) >= 2 and raw[0] == raw[-1] and raw[0] in "'\"" else raw
+
+
 def _fitting(field: str, readings: list[Value]) -> list[Value]:
-    """Those readings that the field can be compared with; all of them where none can: the check tells why."""
+    """Return the readings that the field can be compared with; all if there is none, so the check reports it."""
     built_in, name = split_field(field)
     if not built_in:
         return readings
@@ -432,14 +487,12 @@ def _is_time(value: Value) -> bool:
 
 
 def _checked(where: Filter, depth: int = 0) -> Filter:
-    """Refuse values no store can compare; bring times to epoch seconds."""
+    """Return the filter with times as epoch seconds; refuse values that no store can compare."""
     if depth > MAX_DEPTH:
         raise InputError(f"where: nested more than {MAX_DEPTH} levels deep")
     match where:
-        case And(parts):
-            return And(tuple(_checked(part, depth + 1) for part in parts))
-        case Or(parts):
-            return Or(tuple(_checked(part, depth + 1) for part in parts))
+        case And(parts) | Or(parts):
+            return type(where)(tuple(_checked(part, depth + 1) for part in parts))
         case Not(part):
             return Not(_checked(part, depth + 1))
         case Exists(field):
@@ -456,6 +509,8 @@ def _checked(where: Filter, depth: int = 0) -> Filter:
             if len({is_text(bound) for bound in bounds.values()}) > 1:
                 raise InputError(f"where: range on {field!r} mixes text and number bounds: {bounds!r}")
             return Range(_name(field), **bounds)
+        case Prefix(field, text) | Contains(field, text):
+            return type(where)(_name(field), _text(field, text))
 
 
 def _name(field: Any) -> str:
@@ -465,18 +520,28 @@ def _name(field: Any) -> str:
 
 
 def _whole_text(text: str) -> str:
-    """Without lone surrogates, as documents are stored."""
+    """Return the text without lone surrogates, as documents are stored."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _text(field: str, text: Any) -> str:
+    built_in, name = split_field(field)
+    if built_in and name not in TEXT_FIELDS:
+        known = ", ".join(TEXT_FIELDS)
+        raise InputError(f"where: {field!r} is not text; prefix and contains are for {known} and metadata")
+    if not isinstance(text, str):
+        raise InputError(f"where: prefix and contains on {field!r} take text, got {text!r}")
+    return _whole_text(text)
+
+
 def _scalar(field: str, value: Any) -> Any:
-    """The value as it is compared; one that the field cannot have is refused: "not that" would be everything."""
+    """Return the value as it is compared; refuse one that the field cannot have, as its ``Not`` would match all."""
     built_in, name = split_field(field)
     if built_in and name in TIME_FIELDS:
         return epoch(value, f"where: {field}")
     if built_in and isinstance(value, str) != (name in TEXT_FIELDS):
-        wanted = "text" if name in TEXT_FIELDS else "a number"
-        raise InputError(f"where: {field!r} cannot be compared with {value!r}; give {wanted}")
+        expected = "text" if name in TEXT_FIELDS else "a number"
+        raise InputError(f"where: {field!r} cannot be compared with {value!r}; give {expected}")
     if isinstance(value, datetime):
         return value.isoformat()
     if not isinstance(value, str | int | float | bool):

@@ -1,8 +1,7 @@
-"""How is a question answered?
+"""Profiles: all settings of a search in one frozen value, and the profiles that ship.
 
-A ``Profile`` is one frozen value: which legs, with what weight and depth, fused how, reranked by what, cut where. The
-named ones below ship; a collection's current one is its *settings*. A profile is data: it goes to and comes from TOML
-and JSON, has a printable identity, and refuses unknown or out-of-range fields by name.
+The profile that a collection uses is its *settings*. A profile can be written to and read from TOML and JSON, has an
+identity that can be printed, and refuses unknown fields and values out of range by name.
 """
 
 from __future__ import annotations
@@ -11,35 +10,44 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypedDict
 
 from trivet.errors import InputError
-from trivet.fusion import FUSIONS, alpha_weights
+from trivet.fusion import FUSIONS, alpha_weights, settings_of
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.fusion.weighing import WEIGHINGS
+from trivet.legs import LEGS
+from trivet.plugins import Registry
 from trivet.rerank import RERANKERS, build
-from trivet.understanding import UNDERSTANDINGS
+from trivet.text.query import UNDERSTANDINGS
 
-LEGS = ("lexical", "trigram", "dense", "graph")
-#: Asked after the others, with what those found: they are nothing by themselves.
-SEEDED = ("graph",)
+#: Every profile has a weight for each of these; legs of plug-ins only where they are given one.
+BUILT_IN_LEGS = LEGS.built_in
 MATCHES = ("auto", "all", "any")
 TEMPORALS = ("boost", "filter")
-#: Settings younger than the digests that are written down: not part of one where they have this value.
-_YOUNGER = {"follow_links": True, "understanding": "plain", "temporal": "boost", "expansion": 0, "neighbours": 0}
+#: Settings that were added after digests of profiles had been published. With this value they are not in the digest.
+_ADDED_LATER = {
+    "follow_links": True,
+    "understanding": "plain",
+    "temporal": "boost",
+    "expansion": 0,
+    "neighbours": 0,
+    "context": 0.0,
+}
 
-MAX_WEIGHT = 5.0  # seed 000's range, 0-5
+MAX_WEIGHT = 5.0  # the limit of the profile `episodes`
 MAX_K = 10_000
-_OF_K = re.compile(r"([1-9][0-9]{0,2})?k(?:\+([1-9][0-9]{0,3}))?")  # of the hits asked for: "2k" twice, "k+10" ten more
+_OF_K = re.compile(r"([1-9][0-9]{0,2})?k(?:\+([1-9][0-9]{0,3}))?")  # "2k": twice k, "k+10": ten more than k
 
 Depth = int | str
 
-# what a leg that a profile says nothing of has; filled in, so that a profile comes back from TOML and JSON as it was
-_DEPTHS: dict[str, Depth] = {"lexical": 100, "trigram": 50, "dense": 100, "graph": 50}
-_TIMEOUTS = dict.fromkeys(LEGS, 10_000.0)  # milliseconds
+_DEPTH, _TIMEOUT = 100, 10_000.0  # documents, milliseconds: of a leg that a profile does not set
+#: The depths of the built-in legs; written out in a profile, so that it is read back as it was.
+_DEPTHS: dict[str, Depth] = {**dict.fromkeys(BUILT_IN_LEGS, _DEPTH), "trigram": 50, "graph": 50}
+_TIMEOUTS = dict.fromkeys(BUILT_IN_LEGS, _TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,52 @@ class Step:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Overrides(TypedDict, total=False):
+    """The keyword arguments of a search beyond its own: settings of a profile, and ``queries``. ``k`` is its own."""
+
+    name: str
+    weights: Mapping[str, float]
+    weighing: str
+    depths: Mapping[str, Depth]
+    gates: Mapping[str, float | None]
+    timeouts: Mapping[str, float]
+    match: str
+    fusion: str
+    normalize: str
+    rrf_k: float
+    pool: Depth
+    rerankers: Sequence[str | Mapping[str, Any] | Step]
+    min_relevance: float
+    follow_links: bool
+    understanding: str
+    temporal: str
+    expansion: int
+    neighbours: int
+    context: float
+    alpha: float
+    lexical_weight: float
+    lexical_depth: Depth
+    lexical_gate: float | None
+    lexical_timeout: float
+    trigram_weight: float
+    trigram_depth: Depth
+    trigram_gate: float | None
+    trigram_timeout: float
+    dense_weight: float
+    dense_depth: Depth
+    dense_gate: float | None
+    dense_timeout: float
+    graph_weight: float
+    graph_depth: Depth
+    graph_gate: float | None
+    graph_timeout: float
+    queries: Iterable[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
+    """All settings of a search. docs/reference/settings.md describes each."""
+
     name: str = "default"
     k: int = 10
     weights: Mapping[str, float] = field(default_factory=lambda: {"lexical": 0.5, "trigram": 0.0, "dense": 0.5})
@@ -71,20 +123,24 @@ class Profile:
     temporal: str = "boost"
     expansion: int = 0
     neighbours: int = 0
+    context: float = 0.0
 
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
+        plug_ins = [leg for leg in self.weights if leg not in BUILT_IN_LEGS]
+        object.__setattr__(self, "depths", {**dict.fromkeys(plug_ins, _DEPTH), **self.depths})
+        object.__setattr__(self, "timeouts", {**dict.fromkeys(plug_ins, _TIMEOUT), **self.timeouts})
 
     @property
     def identity(self) -> str:
-        """``name#digest``: two profiles that rank alike have the same digest, whatever they are called."""
+        """``name#digest``. Two profiles with the same settings have the same digest, whatever their names."""
         ranked = {key: value for key, value in self.to_dict().items() if key != "name"}
-        for name, usual in _YOUNGER.items():
+        for name, usual in _ADDED_LATER.items():
             if ranked[name] == usual:
                 del ranked[name]
-        for leg in SEEDED:  # younger as well, and off unless it is said
-            if not self.weights[leg]:
+        for leg, weight in self.weights.items():
+            if not weight and (LEGS[leg].seeded or leg not in BUILT_IN_LEGS):  # these legs were added later, too
                 for name in _MAPPINGS:
                     ranked[name].pop(leg, None)
         digest = hashlib.sha256(json.dumps(ranked, sort_keys=True).encode()).hexdigest()[:8]
@@ -92,37 +148,46 @@ class Profile:
 
     def __str__(self) -> str:
         legs = " ".join(f"{leg}={w:g}@{self.depths[leg]}" for leg, w in self.weights.items() if w > 0)
-        how = f"rrf k={self.rrf_k:g}" if self.fusion == "rrf" else self.fusion
         if self.weighing != "fixed":
             legs += f" by {self.weighing}"
-        if self.fusion in ("convex", "comb_sum", "comb_mnz"):
-            how += f"/{self.normalize}"
         steps = "".join(f" → {step.name}" for step in self.rerankers)
-        return f"{self.identity} {how} {legs}{steps} k={self.k}"
+        return f"{self.identity} {self.fusion_summary} {legs}{steps} k={self.k}"
+
+    @property
+    def fusion_summary(self) -> str:
+        """The fusion with the settings that it reads, such as ``rrf k=60`` or ``convex/zscore``."""
+        read = settings_of(self.fusion)
+        rrf_k = f" k={self.rrf_k:g}" if "rrf_k" in read else ""
+        return f"{self.fusion}{rrf_k}" + (f"/{self.normalize}" if "normalize" in read else "")
 
     def depth(self, leg: str, k: int) -> int:
-        """How deep does this leg look when ``k`` hits are wanted? Never less than ``k``."""
+        """Return how many documents this leg ranks for a page of ``k`` hits: at least ``k``."""
         return _resolved(self.depths[leg], k)
 
     def pool_size(self, k: int) -> int:
-        """How many fused candidates do the rerankers see? Head-room, so that what they drop is made up for."""
+        """Return how many candidates the rerankers see: more than ``k``, because they may drop some."""
         return _resolved(self.pool, k)
 
+    @property
+    def pool_grows_with_k(self) -> bool:
+        """Whether the pool is given as a multiple of k. Then the candidates behind it are hits, too."""
+        return isinstance(self.pool, str)
+
     def with_changes(self, changes: Mapping[str, Any]) -> Profile:
-        """A copy with fields changed; mappings are merged, and the sugar of ``_sugar`` is understood."""
+        """Return a copy with these changes; mappings are merged, and short forms such as ``alpha`` are understood."""
         merged: dict[str, Any] = {}
-        for name, value in _sugar(changes).items():
+        for name, value in _expanded(changes).items():
             if name not in _CHECKS:
                 raise InputError(_unknown(name))
             if name in _MAPPINGS:
                 value = {**getattr(self, name), **merged.get(name, {}), **value}
-                if name == "gates":  # None takes one away
+                if name == "gates":  # None removes a gate
                     value = {leg: number for leg, number in value.items() if number is not None}
             merged[name] = value
         return replace(self, **merged)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON and TOML."""
+        """Return plain data, ready for JSON and TOML."""
         plain: dict[str, Any] = {}
         for item in fields(self):
             value = getattr(self, item.name)
@@ -132,10 +197,11 @@ class Profile:
         return plain
 
     def to_json(self) -> str:
+        """Return JSON that ``from_json`` reads back to an equal profile."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_toml(self) -> str:
-        """TOML that ``from_toml`` reads back to an equal profile."""
+        """Return TOML that ``from_toml`` reads back to an equal profile."""
         plain = self.to_dict()
         lines = [f"{key} = {_toml(value)}" for key, value in plain.items() if not isinstance(value, dict | list)]
         for key, table in plain.items():
@@ -147,33 +213,31 @@ class Profile:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Profile:
-        """A profile from plain data; what is left out has the default's value."""
+        """Return a profile from plain data; a setting that is left out has its default value."""
         return cls().with_changes({"name": "custom", **plain})
 
     @classmethod
     def from_json(cls, text: str) -> Profile:
-        try:
-            plain = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError(f"profile: not JSON ({error})") from None
-        except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list in a list in a list…
-            raise InputError(f"profile: cannot be read ({error})") from None
-        if not isinstance(plain, dict):
-            raise InputError(f"profile: expected a JSON object, got {type(plain).__name__}")
-        return cls.from_dict(plain)
+        """Return a profile from a JSON object."""
+        return cls.from_dict(_loaded("JSON", json.loads, text))
 
     @classmethod
     def from_toml(cls, text: str) -> Profile:
-        try:
-            plain = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"profile: not TOML ({error})") from None
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"profile: cannot be read ({error})") from None
-        return cls.from_dict(plain)
+        """Return a profile from TOML."""
+        return cls.from_dict(_loaded("TOML", tomllib.loads, text))
 
 
-# --- one check per field: names the field, the value and what is allowed ---------------------------------------------
+def _loaded(language: str, load: Callable[[str], Any], text: str) -> dict[str, Any]:
+    try:
+        plain = load(text)
+    except (ValueError, RecursionError) as error:  # a syntax error, a number of 5,000 digits, too deeply nested lists
+        raise InputError(f"profile: not {language} ({error})") from None
+    if not isinstance(plain, dict):
+        raise InputError(f"profile: expected a {language} object, got {type(plain).__name__}")
+    return plain
+
+
+# --- one check for each field; its error names the field, the value and what is allowed ------------------------------
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
@@ -192,11 +256,19 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     return value
 
 
-def _choice(known: Mapping[str, Any] | tuple[str, ...]) -> Callable[[str, Any], str]:
+def _choice(known: tuple[str, ...]) -> Callable[[str, Any], str]:
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in known:
             raise InputError(f"{name}: {value!r} is unknown; known: {', '.join(known)}")
         return value
+
+    return check
+
+
+def _registered(registry: Registry[Any]) -> Callable[[str, Any], str]:
+    def check(name: str, value: Any) -> str:
+        registry[value]  # refuses an unknown name, and a plug-in that cannot be imported
+        return str(value)
 
     return check
 
@@ -219,7 +291,11 @@ def _per_leg(
             if leg not in LEGS:
                 raise InputError(f"{name}.{leg}: unknown leg; known: {', '.join(LEGS)}")
         filled = {**(otherwise or {}), **value}
-        return {leg: check(f"{name}.{leg}", filled[leg]) for leg in LEGS if leg in filled}
+        return {
+            leg: check(f"{name}.{leg}", filled[leg])
+            for leg in dict.fromkeys((*BUILT_IN_LEGS, *filled))
+            if leg in filled
+        }
 
     return checked
 
@@ -227,8 +303,8 @@ def _per_leg(
 def _weights(name: str, value: Any) -> dict[str, float]:
     weights = _per_leg(lambda leg, weight: _number(leg, weight, 0.0, MAX_WEIGHT))(name, value)
     if not any(weights.values()):
-        raise InputError(f"{name}: every leg has weight 0, nothing would be asked; give one leg a weight above 0")
-    return {leg: weights.get(leg, 0.0) for leg in LEGS}
+        raise InputError(f"{name}: every leg has weight 0, so nothing would be found; give one leg a weight above 0")
+    return {**dict.fromkeys(BUILT_IN_LEGS, 0.0), **weights}
 
 
 def _depth(name: str, value: Any) -> Depth:
@@ -251,7 +327,7 @@ def _steps(name: str, value: Any) -> tuple[Step, ...]:
             item = Step(str(options.pop("name", "")), options)
         elif not isinstance(item, Step):
             raise InputError(f"{name}: {item!r} is not a reranker; known: {', '.join(RERANKERS)}")
-        build(item.name, item.options)  # refuses unknown names and options
+        build(item.name, item.options)  # refuses an unknown name or option
         steps.append(item)
     return tuple(steps)
 
@@ -273,13 +349,13 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "k": lambda name, value: _whole(name, value, 1, MAX_K),
     "weights": _weights,
-    "weighing": _choice(WEIGHINGS),
+    "weighing": _registered(WEIGHINGS),
     "depths": _per_leg(_depth, _DEPTHS),
     "gates": _per_leg(lambda name, value: _number(name, value, -1e9, 1e9)),
     "timeouts": _per_leg(lambda name, value: _number(name, value, 1.0, 600_000.0), _TIMEOUTS),
     "match": _choice(MATCHES),
-    "fusion": _choice(FUSIONS),
-    "normalize": _choice(NORMALIZERS),
+    "fusion": _registered(FUSIONS),
+    "normalize": _registered(NORMALIZERS),
     "rrf_k": lambda name, value: _number(name, value, 0.0, 10_000.0),
     "pool": _depth,
     "rerankers": _steps,
@@ -289,25 +365,28 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "temporal": _choice(TEMPORALS),
     "expansion": lambda name, value: _whole(name, value, 0, 50),
     "neighbours": lambda name, value: _whole(name, value, 0, 10),
+    "context": lambda name, value: _number(name, value, 0.0, 1.0),
 }
-_SUGAR = ("alpha", *(f"{leg}_{what}" for leg in LEGS for what in ("weight", "depth", "gate", "timeout")))
+_SHORT_FORMS = ("alpha", *(f"{leg}_{what}" for leg in BUILT_IN_LEGS for what in ("weight", "depth", "gate", "timeout")))
 
 
-def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """``alpha`` is two weights; ``dense_weight=2`` is ``weights={"dense": 2}``, likewise depth, gate and timeout.
+def _expanded(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Expand the short forms: ``alpha`` is two weights, ``dense_weight=2`` is ``weights={"dense": 2}``.
 
-    Weights given by hand are meant as given: they are not shifted by the question, unless that is asked for too.
+    The same for depth, gate and timeout. A weight changes that weight only: ``weighing`` stays as it is.
     """
     plain: dict[str, Any] = {}
     for name, value in changes.items():
         if not isinstance(name, str):
-            raise InputError(f"settings: {name!r} is not the name of one; names are text")
-        leg, _, what = name.partition("_")
+            raise InputError(f"settings: {name!r} is not the name of a setting; names are text")
+        leg, _, what = name.rpartition("_")
         if name == "alpha":
             alpha = _number("alpha", value, 0.0, 1.0)
-            alone = dict.fromkeys(SEEDED, 0.0) if alpha in (0.0, 1.0) else {}  # words alone, meaning alone
+            alone = {
+                leg: 0.0 for leg in BUILT_IN_LEGS if LEGS[leg].seeded and alpha in (0.0, 1.0)
+            }  # lexical or dense only
             plain["weights"] = {**alone, **plain.get("weights", {}), **alpha_weights(alpha)}
-        elif leg in LEGS and f"{what}s" in _MAPPINGS:
+        elif f"{what}s" in _MAPPINGS and leg in LEGS:
             plain[f"{what}s"] = {**plain.get(f"{what}s", {}), leg: value}
         elif name in _MAPPINGS:
             if not isinstance(value, Mapping):
@@ -315,21 +394,18 @@ def _sugar(changes: Mapping[str, Any]) -> dict[str, Any]:
             plain[name] = {**plain.get(name, {}), **value}
         else:
             plain[name] = value
-    if "weights" in plain:
-        plain.setdefault("weighing", "fixed")
     return plain
 
 
 def _unknown(name: str) -> str:
-    known = (*_CHECKS, *_SUGAR)
+    known = (*_CHECKS, *_SHORT_FORMS)
     close = get_close_matches(name, known, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{name}: unknown setting; {hint}Known: {', '.join(known)}"
 
 
 def _toml(value: Any) -> str:
-    # JSON scalars (and inline lists of them) are TOML scalars as well
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)  # a JSON scalar, or a list of them, is also TOML
 
 
 # --- the profiles that ship -------------------------------------------------------------------------------------------
@@ -337,17 +413,18 @@ def _toml(value: Any) -> str:
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        # Chosen by mean rank over the public sets, each left out in turn: docs/RESULTS.md, ADR 10.
-        # Negation and time: ADR 17, ADR 18.
+        # Chosen by the mean rank over the public datasets, each left out in turn: docs/evidence/results.md, ADR 10.
+        # Negation and periods of time: ADR 17, ADR 18. Turns of a session: ADR 36.
         Profile(
             name="default",
             weights={"lexical": 0.5, "dense": 0.5, "graph": 0.4},
             normalize="zscore",
             weighing="query",
-            rerankers=(Step("learned"), Step("avoid"), Step("temporal"), Step("dedup")),
+            rerankers=(Step("learned"), Step("avoid"), Step("temporal")),
             understanding="full",
+            context=0.4,
         ),
-        # Seed 000: episodes. Words are off until keyword weight is raised; they look 2 × k deep.
+        # Seed 000: episodes. The lexical leg has weight 0; it ranks 2 × k documents if that is raised.
         Profile(
             name="episodes",
             weights={"lexical": 0.0, "dense": 1.0},
@@ -355,7 +432,7 @@ PROFILES: dict[str, Profile] = {
             fusion="rrf",
             rrf_k=60.0,
         ),
-        # Seed 001: memories. Importance is a prior after fusion, not a list in it.
+        # Seed 001: memories. Importance is a prior after the fusion, not a leg.
         Profile(
             name="memories",
             weights={"lexical": 1.0, "dense": 1.0},
@@ -365,7 +442,7 @@ PROFILES: dict[str, Profile] = {
             pool=50,
             rerankers=(Step("importance", {"floor": 0.7}),),
         ),
-        # Seed 002: chunks. Meaning and trigrams, ten of each, trigrams at 1.5 above word_similarity 0.3.
+        # Seed 002: chunks. Dense and trigram, ten each, trigram at weight 1.5 from a word_similarity of 0.3 up.
         Profile(
             name="chunks",
             weights={"trigram": 1.5, "dense": 1.0},
@@ -374,7 +451,7 @@ PROFILES: dict[str, Profile] = {
             fusion="rrf",
             rrf_k=60.0,
         ),
-        # Seed 003: composite. Its ranks are 0-based with constant 5: 1/(5 + r0) = 1/(4 + r1).
+        # Seed 003: composite. Its ranks count from 0 with the constant 5: 1/(5 + r0) = 1/(4 + r1).
         Profile(
             name="composite",
             weights={"lexical": 1.0, "dense": 1.0},
@@ -384,7 +461,7 @@ PROFILES: dict[str, Profile] = {
             pool=50,
             rerankers=(Step("dedup"), Step("composite", {"relevance": 0.80, "recency": 0.05, "importance": 0.15})),
         ),
-        # Seed 004: snippets. alpha 0.5, three times the page from each leg, twenty results.
+        # Seed 004: snippets. alpha 0.5, three times k from each leg, twenty hits.
         Profile(
             name="snippets",
             k=20,
@@ -397,8 +474,34 @@ PROFILES: dict[str, Profile] = {
 }
 
 
+READER = Step("reader")
+#: Candidates that the rerankers see in ``careful``: at least as many as the reader reads.
+_CAREFUL_POOL = "k+30"
+
+
+def with_reader(profile: Profile) -> Profile:
+    """Return the default profile, as it is or as it was changed, with the built-in reader; any other as it is.
+
+    The reader comes first: what a query excludes is dropped afterwards.
+    """
+    if profile.name != "default" or READER in profile.rerankers:
+        return profile
+    scoring = [step for step in profile.rerankers if step.name == "learned"]
+    rest = [step for step in profile.rerankers if step.name != "learned"]
+    return replace(profile, name="careful", pool=_CAREFUL_POOL, rerankers=(*scoring, READER, *rest))
+
+
+PROFILES["careful"] = with_reader(PROFILES["default"])
+
+
+def without_copies(profile: Profile) -> Profile:
+    """Return the profile with the reranker `dedup` at its end: in the context of a model a copy only takes space."""
+    dedup = Step("dedup")
+    return profile if dedup in profile.rerankers else replace(profile, rerankers=(*profile.rerankers, dedup))
+
+
 def named(name: str) -> Profile:
-    """The shipped profile of that name."""
+    """Return the profile of that name that ships."""
     if name not in PROFILES:
         raise InputError(f"profile: {name!r} is unknown; known: {', '.join(PROFILES)}")
     return PROFILES[name]

@@ -1,14 +1,16 @@
-"""What are the nouns?
+"""The value types of trivet: documents, queries, rankings, hits, results and the reports of each operation.
 
-Frozen values that flow forward through one query: legs give ``Ranking``s, fusion turns them into ``Candidate``s, the
-engine fetches their documents and hands ``Hit``s to the rerankers. Ids flow, text waits: legs and fusion see keys only.
+All are frozen. In a search, the legs return a ``Ranking`` each, fusion turns them into ``Candidate``s, the engine
+fetches the documents and gives ``Hit``s to the rerankers. Legs and fusion see keys only, never texts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,17 +19,35 @@ if TYPE_CHECKING:
 
     from trivet.filters import Filter
     from trivet.profile import Profile
-    from trivet.understanding.understood import Understood
 
     Vector = npt.NDArray[np.float32]
 
-#: What legs and fusion know a document by: a row number in the embedded store, an id in a server.
+#: The least relevance of a strong and of a likely hit: docs/evidence/relevance.md has what each keeps and lets through.
+STRONG, LIKELY = 0.5, 0.2
+
+#: Blue, orange, green, purple: distinct with every common colour blindness, and on dark and light backgrounds.
+LEG_COLOURS = {"lexical": "#5fafff", "dense": "#ff875f", "trigram": "#afd75f", "graph": "#af87ff"}
+OTHER_COLOUR = "#9e9e9e"
+_SHOWN = 60  # characters of a text in a repr
+_BAR, _SNIPPET = 120, 240  # pixels and characters of a hit in a notebook
+
+#: The key of a document inside a search: a row number in the embedded store, an id on a server.
 Key = int | str
+
+
+def _short(text: str) -> str:
+    """Return the start of a text, on one line, for a repr."""
+    line = " ".join(text[: 4 * _SHOWN].split())
+    return repr(line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A memory, an episode, a snippet: one record, told apart by its ``kind``."""
+    """A record with a text: a note, a memory, a message, a snippet. Its ``kind`` says which.
+
+    Two documents of a collection never have the same ``id``. ``meta`` is JSON-like data that filters can use.
+    ``importance`` is from 0 to 1. ``valid_from`` and ``valid_to`` bound the time in which the document is true.
+    """
 
     id: str
     text: str
@@ -40,13 +60,19 @@ class Document:
     accessed: datetime | None = None
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    accesses: int = 0  # how often it was recalled, as far as ``touch`` was told
-    expires: datetime | None = None  # from this moment on nobody sees it, and the next sweep forgets it
+    accesses: int = 0  # how often it was recalled, as reported by ``touch``
+    expires: datetime | None = None  # from this time on it is hidden, and the next sweep deletes it
+
+    def __repr__(self) -> str:
+        return f"<Document {self.id!r} {_short(self.title or self.text)}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The span of a document that a leg ranks; a short document is its own single passage."""
+    """A span of a document that a leg ranks. A short document has one passage.
+
+    ``ordinal`` counts the passages of the document from 0; ``start`` and ``end`` are character positions.
+    """
 
     ordinal: int
     start: int
@@ -56,7 +82,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A typed edge from one document to another."""
+    """A typed edge from one document to another, by their ids."""
 
     source: str
     target: str
@@ -64,24 +90,24 @@ class Link:
     weight: float = 1.0
 
 
-#: The types of link that change what a search shows; others are the caller's own.
+#: The types of links that change what a search shows. All other types are free for the user.
 SUPERSEDES, RESOLVED_BY = "supersedes", "resolved-by"
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """One document directly supersedes another, as a store knows them."""
+    """A pair of documents of which one directly supersedes the other."""
 
     old: Key
     old_id: str
     new: Key
     new_id: str
-    created: float  # the newer one's, in epoch seconds
+    created: float  # when the new one was created, in epoch seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Successions:
-    """Who directly supersedes whom; ``cut`` says why there are more that were not read, and is empty otherwise."""
+    """The direct successions of some documents. ``cut`` says why some were not read; it is empty if all were."""
 
     found: tuple[Succession, ...] = ()
     cut: str = ""
@@ -89,7 +115,7 @@ class Successions:
 
 @dataclass(frozen=True, slots=True)
 class Resolutions:
-    """Document → (key, id) of what resolves it, by id; ``cut`` as in ``Successions``."""
+    """The documents that resolve others: (key, id) by the key of the resolved one. ``cut`` as in ``Successions``."""
 
     found: Mapping[int, Sequence[tuple[int, str]]]
     cut: str = ""
@@ -97,7 +123,7 @@ class Resolutions:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Was this document a good answer to this question? One verdict a question and document: the latest."""
+    """A judgement of a user: whether a document is a good hit for a query. The latest judgement counts."""
 
     query: str
     id: str
@@ -106,24 +132,60 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """The period that a query names: from ``begin`` on, before ``end``; ``words`` is its text.
+
+    ``named``: it is an exact date, which is meant more strictly than "five days ago" or "last month".
+    """
+
+    begin: datetime
+    end: datetime
+    words: str
+    named: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.words!r} is {self.begin:%Y-%m-%d} to {self.end:%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a query asks for. ``text`` is what is searched: without fields and excluded parts."""
+
+    text: str
+    avoided: tuple[str, ...] = ()
+    where: Filter | None = None
+    fields: tuple[str, ...] = ()  # as they were written: ``kind:note``
+    identifiers: tuple[str, ...] = ()
+    window: Window | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found in the query, for the trace."""
+        notes = [f"filter {field}" for field in self.fields]
+        notes += [f"not {part!r}" for part in self.avoided]
+        notes += [f"exactly {name!r}" for name in self.identifiers]
+        return (*notes, *([str(self.window)] if self.window else []))
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked, under which filter, and when. No limit in it: that is the profile's."""
+    """A query as the rerankers get it: its text, its filter and its time."""
 
     text: str
     where: Filter | None = None
     at: datetime | None = None
-    understood: Understood | None = None  # what was made of the text, where the profile asks for it
-    terms: Callable[[str], Sequence[str]] | None = field(default=None, compare=False, repr=False)  # the analyser's
+    understood: Understood | None = None  # fields, negation and times in the text, if the profile asks for them
+    terms: Callable[[str], Sequence[str]] | None = field(default=None, compare=False, repr=False)  # text -> terms
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """One leg's best-first list. Keys are unique, ranks are 1-based, higher is better.
+    """The list of documents that one leg found, best first. Keys are unique, higher scores are better.
 
-    ``floor`` is the scorer's guaranteed minimum (TM2C2 normalises by it), ``unrelated`` the score of a text that has
-    nothing to do with the query and ``ceiling`` that of a perfect match: the last two turn a raw score into an
-    absolute strength in [0, 1]. ``at_home`` is false where the leg answers a question it was not made for, such as an
-    English model one in Chinese: its list is better than none and worth little beside another.
+    ``floor`` is the lowest score that the leg can give (TM2C2 normalises by it), ``unrelated`` the score of a text that
+    has nothing to do with the query, ``ceiling`` that of a perfect match: the last two turn a score into an absolute
+    strength from 0 to 1. ``at_home`` is false for a query that the leg was not made for, such as one in Chinese for an
+    English model: its ranking is better than none, and should count little beside another.
     """
 
     leg: str
@@ -135,21 +197,32 @@ class Ranking:
     ceiling: float = 1.0
     notes: tuple[str, ...] = ()
     at_home: bool = True
-    #: For each key of a walk: a document, how it is connected, the next one … down to the key itself.
+    seeded: bool = False  # the leg started at what the other legs found
+    #: Of the graph leg, for each key: a document, its connection, the next document … up to the key itself.
     paths: tuple[tuple[Key, ...], ...] = ()
     _places: dict[Key, int] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls, leg: str, found: Sequence[tuple[float, int, int]], *, gate: float | None = None, **traits: Any
+    ) -> Ranking:
+        """Make a ranking of the (score, passage, document) that a store found, without scores below the gate."""
+        if gate is not None:
+            found = [hit for hit in found if hit[0] >= gate]
+        scores, passages, keys = zip(*found, strict=True) if found else ((), (), ())
+        return cls(leg=leg, keys=keys, scores=scores, passages=passages, **traits)
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def places(self) -> dict[Key, int]:
-        """Where does each key stand? Counted from 0; made once, for fusion, page and relevance all ask."""
+        """Return the place of each key, counted from 0. It is computed once for all its users."""
         if self._places is None:
             object.__setattr__(self, "_places", dict(zip(self.keys, range(len(self.keys)), strict=True)))
         return self._places or {}
 
     def strength(self, score: float) -> float:
-        """How strong is this raw score on an absolute scale, 0 (unrelated) to 1 (perfect)?"""
+        """Return the score on an absolute scale from 0 (unrelated) to 1 (a perfect match)."""
         width = self.ceiling - self.unrelated
         if width <= 0.0:
             return 0.0
@@ -158,7 +231,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one leg gave one hit; the shares of a hit sum to its fused score."""
+    """The part of one leg in a fused score: its rank, raw score, points, weight and share.
+
+    The shares of a hit sum to its fused score.
+    """
 
     leg: str
     rank: int
@@ -170,7 +246,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fused key with its account."""
+    """A document of the pool, by its key, with its fused score and what each leg contributed."""
 
     key: Key
     score: float
@@ -179,7 +255,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What one reranker did to a hit's score."""
+    """A change of the score of a hit by one reranker, or by its neighbours (``reranker`` is then ``context``)."""
 
     reranker: str
     before: float
@@ -187,12 +263,46 @@ class Adjustment:
     reason: str = ""
 
 
+#: Metadata with the number of pages of a text, between which stand form feeds → what one is called.
+_PAGES = {"pages": "page", "slides": "slide"}
+_HEADING_OR_FENCE = re.compile(r"\n(?:(#{1,6})[ \t]+([^\n]*)| {0,3}(`{3,}|~{3,}))")
+
+
+def _pages(document: Document, first: int, end: int) -> str:
+    """Return the pages of a part of the text, as ``page 12`` or ``pages 12–13``."""
+    name = next((name for key, name in _PAGES.items() if key in document.meta), "")
+    if not name:
+        return ""
+    page = document.text.count("\f", 0, first) + 1
+    last = page + document.text[first:end].rstrip().count("\f")
+    return f"{name} {page}" if page == last else f"{name}s {page}–{last}"
+
+
+def _section(document: Document, first: int) -> str:
+    """Return the Markdown headings that a place stands under; an empty text where that is only the title."""
+    if document.kind in ("code", "data"):
+        return ""
+    line = document.text.find("\n", first)
+    above: dict[int, str] = {}
+    fence = ""
+    for match in _HEADING_OR_FENCE.finditer("\n" + document.text[: None if line < 0 else line]):
+        marks, text, opened = match.groups()
+        if opened:
+            fence = "" if fence and opened.startswith(fence) else fence or opened
+        elif not fence:
+            above = {level: known for level, known in above.items() if level < len(marks)}
+            above[len(marks)] = text.strip(" \t#\r")
+    path = " > ".join(filter(None, above.values()))
+    return "" if path == document.title else path
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer with its explanation.
+    """A found document with its best passage and the explanation of its score.
 
-    ``score`` orders the list (fused, then adjusted by the rerankers); ``fused`` is what the contributions sum to;
-    ``relevance`` in [0, 1] is absolute evidence of a match, comparable between queries: thresholds work on it.
+    ``score`` orders the list: the fused score after the adjustments. ``fused`` is the sum of the contributions.
+    ``relevance``, from 0 to 1, is the probability that the document answers the query. It can be compared between
+    queries and never increases down the list. ``min_relevance`` is a threshold on it.
     """
 
     rank: int
@@ -204,24 +314,42 @@ class Hit:
     fused: float = 0.0
     contributions: tuple[Contribution, ...] = ()
     adjustments: tuple[Adjustment, ...] = ()
-    stands_for: tuple[str, ...] = ()  # what was found and is superseded by it
-    resolved_by: tuple[str, ...] = ()  # what its ``resolved-by`` links lead to
-    context: tuple[Passage, ...] = ()  # what stands around the passage, where the profile asks for neighbours
-    path: tuple[str, ...] = ()  # how the graph leg came here: a document, a concept or tie, the next document …
+    stands_for: tuple[str, ...] = ()  # ids that were found and that this document supersedes
+    resolved_by: tuple[str, ...] = ()  # ids that its ``resolved-by`` links lead to
+    context: tuple[Passage, ...] = ()  # passages before and after it, if the profile asks for neighbours
+    path: tuple[str, ...] = ()  # of the graph leg: a document, a concept or an edge, the next document …
+
+    def __repr__(self) -> str:
+        return f"<Hit {self.rank} {self.id!r} relevance={self.relevance:.2f} {_short(self.text)}>"
 
     @property
     def text(self) -> str:
+        """The text of the passage."""
         return self.passage.text
 
     @property
+    def confidence(self) -> str:
+        """The relevance as a word: strong, likely or weak."""
+        return "strong" if self.relevance >= STRONG else "likely" if self.relevance >= LIKELY else "weak"
+
+    @property
+    def location(self) -> str:
+        """Where the passage begins in its document, as ``page 12`` or ``Setup > Limits``; empty where nothing says."""
+        document, start, end = self.document, self.passage.start, self.passage.end
+        if document.kind == "row" and "row" in document.meta:
+            return f"row {document.meta['row']}"
+        first = start + len(self.text) - len(self.text.lstrip())
+        return ", ".join(filter(None, (_pages(document, first, end), _section(document, first))))
+
+    @property
     def only_leg(self) -> str | None:
-        """The leg that alone found this hit, if it was one alone."""
+        """The name of the leg if only one leg found this hit, else None."""
         return self.contributions[0].leg if len(self.contributions) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One timed step of a query."""
+    """One step of a search with the time it took."""
 
     name: str
     ms: float
@@ -230,7 +358,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """Something that should have answered and did not, with its reason."""
+    """A part of a search or an operation that could not do its work, and the reason."""
 
     part: str
     reason: str
@@ -238,7 +366,10 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Hits, what made them, how long each stage took, and what was left out."""
+    """The hits of a search, with the profile, the time of each stage and what was degraded.
+
+    It can be iterated and indexed like a list of hits.
+    """
 
     query: str
     hits: tuple[Hit, ...]
@@ -256,65 +387,123 @@ class Results:
     def __getitem__(self, index: int) -> Hit:
         return self.hits[index]
 
+    def __repr__(self) -> str:
+        lines = [f"  {hit.rank} {hit.relevance:.2f} {hit.id!r} {_short(hit.text)}" for hit in self.hits[:10]]
+        more = [f"  … {len(self.hits) - 10} more"] if len(self.hits) > 10 else []
+        return "\n".join((f"<Results {_short(self.query)}: {len(self.hits)} hits", *lines, *more)) + ">"
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame with one row for each hit: its fields, the shares of the legs, the metadata."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError("to_pandas: needs pandas; run `pip install pandas`") from error
+        own = ["rank", "id", "relevance", "confidence", "score", "title", "kind", "text", "location", "created"]
+        frame = DataFrame([_row(hit) for hit in self.hits])
+        return frame if self.hits else frame.reindex(columns=own)
+
+    def _repr_html_(self) -> str:
+        """Return the hits as a table for a notebook, each with a bar of what its legs contributed."""
+        full = max((sum(max(0.0, one.share) for one in hit.contributions) for hit in self.hits), default=0.0)
+        rows = "".join(_html(hit, full) for hit in self.hits) or "<tr><td>no hits</td></tr>"
+        legs = dict.fromkeys(one.leg for hit in self.hits for one in hit.contributions)
+        legend = " ".join(f'<span style="color:{_colour(leg)}">■</span> {escape(leg)}' for leg in legs)
+        parts = "".join(f"<div>degraded: {escape(item.part)}: {escape(item.reason)}</div>" for item in self.degraded)
+        return f"<table>{rows}</table><div>{legend} · {escape(self.profile)}</div>{parts}"
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    document = hit.document
+    row: dict[str, Any] = {name: getattr(hit, name) for name in ("rank", "id", "relevance", "confidence", "score")}
+    row |= {"title": document.title, "kind": document.kind, "text": hit.text, "location": hit.location}
+    row |= {"created": document.created, **{f"share.{one.leg}": one.share for one in hit.contributions}}
+    return row | {f"meta.{key}": value for key, value in document.meta.items()}
+
+
+def _html(hit: Hit, full: float) -> str:
+    """Return the row of a hit; ``full`` is the share that fills the bar."""
+    bar = "".join(
+        f'<span title="{escape(one.leg)} {one.share:.3f}" style="display:inline-block;height:0.8em;'
+        f'width:{max(0.0, one.share) / full * _BAR if full > 0 else 0:.1f}px;background:{_colour(one.leg)}"></span>'
+        for one in hit.contributions
+    )
+    text = hit.text if len(hit.text) <= _SNIPPET else f"{hit.text[: _SNIPPET - 1]}…"
+    name = escape(hit.document.title or hit.id)
+    cells = (f"{hit.rank}", f"{hit.relevance:.2f} {hit.confidence}", bar)
+    plain = "".join(f'<td style="white-space:nowrap;vertical-align:top">{cell}</td>' for cell in cells)
+    return f'<tr>{plain}<td style="text-align:left"><b title="{escape(hit.id)}">{name}</b><br>{escape(text)}</td></tr>'
+
+
+def _colour(leg: str) -> str:
+    return LEG_COLOURS.get(leg, OTHER_COLOUR)
+
+
+class Table(Protocol):
+    """A table of pandas, polars or pyarrow: what these have in common."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
 
 class Embedder(Protocol):
-    """A model that turns text into vectors: what ``embedders/`` holds and a caller may bring."""
+    """A model that turns text into vectors."""
 
     @property
     def id(self) -> str:
-        """Names the model and everything that changes its vectors; vectors are keyed by it."""
+        """The model and everything that changes its vectors. Vectors are stored under it."""
 
     @property
     def spec(self) -> str:
-        """What ``trivet.open(embedder=…)`` takes to load it again."""
+        """The text that loads the same model again, as the ``embedder`` of ``trivet.open``."""
 
     @property
-    def dim(self) -> int: ...
+    def dim(self) -> int:
+        """The length of a vector."""
 
     @property
     def unrelated(self) -> float:
-        """The cosine two unrelated texts typically have under this model."""
+        """The cosine similarity that two unrelated texts typically have."""
 
     def embed_queries(self, texts: list[str]) -> Vector:
-        """(n, dim) float32, L2-normalised rows (an all-zero row where a text has nothing to embed)."""
+        """Return one float32 row for each text, of L2 norm 1; a row of zeros for a text without content."""
 
-    def embed_passages(self, texts: list[str]) -> Vector: ...
+    def embed_passages(self, texts: list[str]) -> Vector:
+        """Return the vectors of passages in the same form."""
 
 
 class Scorer(Protocol):
-    """A model that reads a question and a passage together: what ``scorers/`` holds and a caller may bring.
+    """A model that reads a query and a passage together, such as a cross-encoder.
 
-    One that takes long to load may have an ``open()`` beside these: it is called before the first passage.
+    A scorer that takes long to load may also have a method ``open()``, which is called before the first passage.
     """
 
     @property
     def id(self) -> str:
-        """Names the model and everything that changes its scores; remembered scores are keyed by it."""
+        """The model and everything that changes its scores. Scores are cached under it."""
 
     @property
     def spec(self) -> str:
-        """What ``trivet.open(scorer=…)`` takes to load it again."""
+        """The text that loads the same model again, as the ``scorer`` of ``trivet.open``."""
 
     @property
     def batch(self) -> int:
-        """How many passages it is best asked for at once; between two batches the clock is looked at."""
+        """The number of passages that are best scored at once. The time limit is checked between batches."""
 
     def scores(self, query: str, passages: list[str]) -> list[float]:
-        """One number a passage, higher is better; comparable within one question, on any scale."""
+        """Return one score for each passage, on any scale. Higher is better. Scores are compared within one query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of an ``add``. Everything counted here is durable and can be found by its words."""
+    """The result of an ``add``. Everything counted here is on disk and can be found by the lexical leg."""
 
     ids: tuple[str, ...] = field(default=(), repr=False)
     added: int = 0
     updated: int = 0
     unchanged: int = 0
-    duplicates: int = 0  # ids given twice in one call: the later one won
-    pending: int = 0  # passages of the collection that wait to be embedded
+    duplicates: int = 0  # ids that were given twice in one call; the later document is kept
+    pending: int = 0  # passages of the collection that are not embedded yet
     degraded: tuple[Degraded, ...] = ()
-    redacted: Mapping[str, int] = field(default_factory=dict)  # kind of secret → how many were taken out
+    redacted: Mapping[str, int] = field(default_factory=dict)  # kind of secret -> how many were removed
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -322,29 +511,32 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A document that says nearly what was just remembered, and what might be done about it."""
+    """A document that says nearly the same as what was just remembered or contradicts it, and what to do about it."""
 
     id: str
-    similarity: float  # 0 to 1; 1: the same words
+    similarity: float  # 0 to 1; 1 is the same words
     text: str
     suggestion: str  # "update", "supersede" or "keep both"
+    relation: str = "related"  # of the new document to it: "same", "updated", "contradicting" or "related"
+    changed: str = ""  # what changed, as "24 → 13"
+    statement: str = ""  # the sentence, title or whole text of it that was compared
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What became of a ``remember``: stored, or a document that was there is reinforced."""
+    """The result of a ``remember``: the document was stored, or an existing one was reinforced."""
 
     id: str
     stored: bool
     reinforced: bool
     similar: tuple[Similar, ...] = ()
-    redacted: tuple[str, ...] = ()  # kinds of secrets that were taken out
+    redacted: tuple[str, ...] = ()  # kinds of secrets that were removed
     degraded: tuple[Degraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Documents in the order they were first added; ``next`` is where the following page begins, if there is one."""
+    """A page of documents in the order of adding. ``next`` is where the next page starts; None on the last page."""
 
     documents: tuple[Document, ...]
     next: str | None = None
@@ -358,17 +550,17 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """What values a field has, and how many documents each; the commonest first."""
+    """The values of a field with the number of documents of each, the most frequent first."""
 
     field: str
-    documents: int  # that have the field at all
+    documents: int  # that have the field
     distinct: int
     values: tuple[tuple[Any, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """How many documents fall into a day, a month or a year: ``2026-03``."""
+    """The number of documents of a day, a month or a year, such as ``2026-03``."""
 
     period: str
     documents: int
@@ -376,39 +568,45 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
+    """The number of documents per day, month or year of a time field."""
+
     field: str
     step: str  # "day", "month" or "year"
     periods: tuple[Period, ...]  # those with documents, in order
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Which documents are no longer, or not alone, what they say."""
+class Redundancy:
+    """The documents that newer ones supersede, and the groups of duplicates."""
 
-    superseded: tuple[tuple[str, str], ...]  # (id, what directly supersedes it)
-    copies: tuple[tuple[str, ...], ...]  # ids that say the same, up to case, width and white space
-    looked_at: int  # documents that copies were looked for among
+    superseded: tuple[tuple[str, str], ...]  # (id, id of a document that directly supersedes it)
+    copies: tuple[tuple[str, ...], ...]  # ids of the same text, up to case, width and white space
+    looked_at: int  # documents that were compared
+
+
+#: Deprecated: use ``Redundancy``.
+Standing = Redundancy
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """One change of a collection's settings: who made it, when, and what they became."""
+    """One change of the settings of a collection: when, by whom, and to what."""
 
-    number: int  # 1 for the collection's first change
+    number: int  # from 1
     at: datetime
     by: str
     profile: Profile
-    previous: Profile | None  # None: what was there could not be read
+    previous: Profile | None  # None if the settings before could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class LegVerdict:
-    """What one leg says of one document for one question."""
+    """How one leg ranks one document for one query."""
 
     leg: str
     weight: float
-    rank: int | None  # None: not among the leg's best ``depth``
-    score: float | None  # None: the leg does not match it at all
+    rank: int | None  # None: not among the best ``depth`` of the leg
+    score: float | None  # None: no match
     depth: int
     strength: float = 0.0
     note: str = ""
@@ -416,7 +614,7 @@ class LegVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a document is, or is not, an answer."""
+    """Why a search finds a document, or why not."""
 
     query: str
     id: str
@@ -429,6 +627,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
+    """The size and the state of a collection."""
+
     path: str
     collection: str
     documents: int
@@ -443,45 +643,47 @@ class Stats:
     profile: str
     fields: tuple[str, ...] = ()
     embed_error: str = ""
-    scorer: str | None = None  # which reads question and passage together, where one is set
+    scorer: str | None = None  # its id, if one is set
+    advice: str = ""  # where the texts are not in the language of the collection or of its model
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ``verify`` found; ``ok`` when there is nothing to mend."""
+    """The result of ``verify``: the problems, and how many of each kind of thing were checked."""
 
     problems: tuple[str, ...]
     checked: Mapping[str, int]
 
     @property
     def ok(self) -> bool:
+        """Whether there is no problem."""
         return not self.problems
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What ``restore`` put in place of a store, or where there was none."""
+    """The result of ``restore``: the store that was put in place."""
 
     path: str
     bytes: int
     collections: tuple[str, ...]
     documents: int
-    replaced: bool  # was there a store?
+    replaced: bool  # whether there was a store before
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What ``compact`` gave back; bytes are those of the store with its log and its indexes."""
+    """The result of ``compact``. Bytes are those of the store with its log and its indexes."""
 
     bytes_before: int
     bytes_after: int
-    pruned: int  # rows of the log of removed passages
-    expired: int  # documents whose time had passed, forgotten first
+    pruned: int  # rows that were removed from the log of removed passages
+    expired: int  # documents that were deleted because they had expired
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What became of a ``forget``. ``compacted`` is None where the bytes wait for ``compact``."""
+    """The result of a ``forget``. ``compacted`` is None if the bytes are erased by the next ``compact``."""
 
     documents: int
     compacted: Compacted | None = None
@@ -489,7 +691,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A backup: where it is, how large, and what is in it."""
+    """The result of a backup: where it is, how large it is, and which collections it contains."""
 
     path: str
     bytes: int

@@ -1,4 +1,4 @@
-"""Where do the tests find the benchmarks? They are scripts beside the package, not part of it."""
+"""Import of the benchmark scripts, which are not part of the package."""
 
 from __future__ import annotations
 

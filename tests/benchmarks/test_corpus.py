@@ -1,4 +1,4 @@
-"""Is the shared corpus the same every time, and are its right answers right? On made-up texts."""
+"""The shared corpus is deterministic and its expected results are exact, on made-up texts."""
 
 from __future__ import annotations
 

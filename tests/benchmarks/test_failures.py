@@ -1,4 +1,4 @@
-"""Is every loss put down to where the right document stands?"""
+"""Every loss is assigned to the position of the relevant document."""
 
 from __future__ import annotations
 

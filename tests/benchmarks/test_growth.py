@@ -1,4 +1,4 @@
-"""Is growth read off as it is, and does the plan follow from it? On made-up numbers that are easy to check."""
+"""Growth exponents and the plan of docs/evidence/scale.md, on made-up numbers that are easy to check."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_plan_follows_from_the_bytes(growth: Any) -> None:
     assert found["one file, trivet, two legs"] == pytest.approx((400, 6_000))
     words, vectors = 70 * 10, 4 * 384
     assert found["PostgreSQL/Citus, `index=vector`"] == pytest.approx((words + vectors + 320, 10_000))
-    assert found["Qdrant, vectors in memory, + companion"][0] == pytest.approx(words + vectors * 1.5)
+    assert found["Qdrant, vectors in memory, + record store"][0] == pytest.approx(words + vectors * 1.5)
     lines = growth.plan(files("10k", "89k", "1M"))
     (line,) = (line for line in lines if "one file, trivet, two legs" in line)
     assert "| 224 M |" in line  # 128 GB, seven tenths of it, at 400 bytes
@@ -168,8 +168,8 @@ def test_every_byte_of_a_store_is_counted_once(growth: Any, tmp_path: Path) -> N
 
 
 def test_the_page_is_of_runs_in_the_repository(growth: Any) -> None:
-    text = (ROOT / "docs/SCALE.md").read_text(encoding="utf-8")
-    names = {name.split("-")[0]: name for name in re.findall(r"\[results/([a-z]+-\w+\.json)\]", text)}
+    text = (ROOT / "docs/evidence/scale.md").read_text(encoding="utf-8")
+    names = {name.split("-")[0]: name for name in re.findall(r"benchmarks/results/([a-z]+-\w+\.json)", text)}
     assert names, "run `make scale`"
     kept = {kind: json.loads((ROOT / "benchmarks/results" / name).read_text()) for kind, name in names.items()}
     made = growth.blocks({kind: kept.get(kind) for kind in growth.KINDS}, names)

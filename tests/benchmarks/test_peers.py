@@ -1,4 +1,4 @@
-"""Does the comparison with the peers say what was measured? On made-up numbers, and with real processes."""
+"""The comparison with peers reports what was measured: on made-up numbers, and with real processes."""
 
 from __future__ import annotations
 

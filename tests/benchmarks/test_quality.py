@@ -1,4 +1,4 @@
-"""Is what RESULTS.md tells of the stages and the promises what was measured? On made-up results, and on a small lab."""
+"""docs/evidence/results.md reports stages and targets as measured: on made-up results, and on a small lab."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_what_came_before_the_stages_is_what_it_was(script: Any) -> None:
 def test_the_page_tells_what_each_stage_is_worth(page: Any) -> None:
     sets = {"a": one_set(), "b": one_set(costs={"graph off": 5.04, "mmr on": 1.0})}
     text = page.page(whole(sets), "quality-0.json")
-    assert "## What each stage is worth" in text
+    assert "## The gain of each stage" in text
     assert "| **default** | 0.600 | 0.600 | 0.6000 | | |" in text
     assert "| graph off | 0.580 ▼ | 0.580 ▼ | 0.5800 | -0.0200 | 5.0 |" in text
     assert "| mmr on | 0.610 | 0.610 | 0.6100 | +0.0100 | 1.0 |" in text
@@ -137,7 +137,7 @@ def test_the_page_tells_what_each_stage_is_worth(page: Any) -> None:
 def test_a_run_without_stages_has_no_such_table(page: Any) -> None:
     older = {key: value for key, value in one_set().items() if key != "stages"}
     text = page.page(whole({"a": older, "b": older}), "quality-0.json")
-    assert "What each stage is worth" not in text and "two legs on no set" not in text
+    assert "The gain of each stage" not in text and "two legs on no set" not in text
 
 
 def test_systems_that_differ_by_a_weight_alone_are_in_the_curves(page: Any) -> None:

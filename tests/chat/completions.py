@@ -1,6 +1,6 @@
-"""A real chat server on a free port of this machine, whose manners are chosen by the model's name.
+"""A real chat server on a free port of this machine, which behaves as the model's name says.
 
-``log`` holds every request it got, ``release`` ends what hangs. An answer repeats the last line of the user's turn.
+``log`` holds every request, ``release`` ends a request that hangs. An answer repeats the last line of the user message.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What do the tests of conversations share?"""
+"""Fixtures for the tests of conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can docs/CHAT.md lie? Its code runs, and every setting, variable, route, state and failure is in it."""
+"""docs/how-to/chat.md is true: its code runs, and it has every setting, variable, route, state and failure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import pytest
 from trivet.chat.endpoint import KEYS, ChatSettings
 from trivet.chat.episodes import STATES
 
-PAGE = (Path(__file__).parent.parent.parent / "docs/CHAT.md").read_text()
+PAGE = (Path(__file__).parent.parent.parent / "docs/how-to/chat.md").read_text()
 
 
 def test_its_code_runs(tmp_path: Path) -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
-    code = code.replace('trivet.open("chat.db")', 'trivet.open("chat.db", embedder="hashing")')
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -40,13 +39,13 @@ def test_every_state_is_documented() -> None:
 
 def test_every_route_and_failure_is_documented() -> None:
     pytest.importorskip("fastapi")
-    from trivet.surfaces.http import problems
-    from trivet.surfaces.http.routes.conversations import router
+    from trivet.http import problem_details
+    from trivet.http.routes.conversations import router
 
     for route in router.routes:
         for method in route.methods:  # type: ignore[attr-defined]
             assert f"`{method} {route.path}" in PAGE  # type: ignore[attr-defined]
-    chat = {kind.removeprefix("chat-"): status for kind, (status, _) in problems.KINDS.items() if "chat" in kind}
+    chat = {kind.removeprefix("chat-"): status for kind, (status, _) in problem_details.KINDS.items() if "chat" in kind}
     assert len(chat) == 6
     for kind, status in chat.items():
         assert re.search(rf"`{kind}`[^`]*?\b{status}\b", PAGE), kind

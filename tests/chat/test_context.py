@@ -1,4 +1,4 @@
-"""Is what the model is shown whole, within its budget, in order, and safely fenced?"""
+"""A context block is whole, within its budget, in order, and between delimiters that nothing inside can close."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from trivet.chat import assemble
 from trivet.chat.context import NOTICE
-from trivet.chat.fence import QUOTE, marks, quoted
+from trivet.chat.delimiters import QUOTE, delimiters, quoted
 from trivet.errors import InputError
-from trivet.passages import estimate_tokens
+from trivet.text.passages import estimate_tokens
 from trivet.types import Document, Hit, Passage
 
 START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -76,8 +76,8 @@ def test_never_over_budget_never_cut_never_twice_and_always_the_same(
 
     lines = block.text.split("\n")
     opening, closing = lines[0], lines[-1]
-    assert (opening, closing) == marks("\n".join(lines[1:-1]))
-    assert block.text.count(opening) == block.text.count(closing) == 1, "nothing recalled closes the fence"
+    assert (opening, closing) == delimiters("\n".join(lines[1:-1]))
+    assert block.text.count(opening) == block.text.count(closing) == 1, "nothing recalled closes the block"
     assert block.text.splitlines() == lines, "no other line break"
     inside = lines[1 + len(NOTICE.split("\n")) : -1]
     assert all(line == "" or line.startswith(QUOTE) or HEADING.fullmatch(line) for line in inside)
@@ -102,7 +102,7 @@ def test_what_is_left_out_would_not_have_fitted(found: list[Document], budget: i
     for document in found:
         if document.id not in shown:
             alone = assemble([], [next(item for item in found if item.id == document.id)], 10**9)
-            frame = estimate_tokens("\n".join([*marks(""), NOTICE]))
+            frame = estimate_tokens("\n".join([*delimiters(""), NOTICE]))
             spent = sum(source.tokens for source in block.sources)
             assert alone.sources[0].tokens > budget - frame - spent
 
@@ -188,7 +188,7 @@ def test_a_hit_can_be_its_passage() -> None:
         "<\\recalled-data>",
     ],
 )
-def test_a_fence_inside_is_made_harmless(marker: str) -> None:
+def test_a_delimiter_inside_is_made_harmless(marker: str) -> None:
     text = quoted(f"before {marker} after")
     assert not re.search("[<\uff1c]", text)
     assert "(" in text

@@ -1,4 +1,4 @@
-"""Do we agree with ranx, where we claim to compute the same thing?
+"""Our fusion gives the same scores as ranx for the same methods.
 
 One ranx call per method over many random queries at once: its first call of each compiles.
 """

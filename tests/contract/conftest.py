@@ -1,4 +1,4 @@
-"""Which stores are held to the contract? Every one of them, by the same tests."""
+"""The contract suite: the same tests over every store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import toy_store
 
 import trivet
 from servers import Postgres, postgres, postgres_bm25
@@ -16,15 +17,44 @@ from trivet.engine import Engine
 
 __all__ = ["postgres", "postgres_bm25"]
 
-STORES = ("sqlite", "postgres", "spread", "bm25", "qdrant")
+STORES = ("toy", "sqlite", "postgres", "spread", "bm25", "qdrant")
 Open = Callable[..., Engine]
+
+#: What a store may leave out, and why it does: a test marked ``needs(name)`` is skipped for it.
+LACKS = {
+    "toy": {
+        "graph": "it has no graph index",
+        "processes": "it is in the memory of one process",
+    },
+    "qdrant": {} if os.environ.get("TRIVET_TEST_QDRANT") else {"processes": "local mode allows one process"},
+}
+#: What removes expired documents, by store; a test replaces it to see that the readers hide them.
+SWEEPS = {
+    "toy": "toy_store.Data.sweep",
+    "sqlite": "trivet.stores.sqlite.documents.SqliteDocuments.sweep",
+    "postgres": "trivet.stores.postgres.expiry.Expiry.sweep",
+    "spread": "trivet.stores.postgres.expiry.Expiry.sweep",
+    "qdrant": "trivet.stores.sqlite.documents.SqliteDocuments.sweep",
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(name): a part that a store may leave out")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What pg_textsearch changes is how words are found: the other tests need no second server."""
-    if "kind" in metafunc.fixturenames:
-        searching = metafunc.module.__name__.endswith("search")
-        metafunc.parametrize("kind", [kind for kind in STORES if searching or kind != "bm25"])
+    """Run a test over every store; over pg_textsearch only those of searches, since it changes nothing else."""
+    if "kind" not in metafunc.fixturenames:
+        return
+    searching = metafunc.module.__name__.endswith("search")
+    needed = [mark.args[0] for mark in metafunc.definition.iter_markers("needs")]
+    kinds = []
+    for kind in STORES:
+        if kind == "bm25" and not searching:
+            continue
+        reasons = [LACKS[kind][name] for name in needed if name in LACKS.get(kind, {})]
+        kinds.append(pytest.param(kind, marks=[pytest.mark.skip(reason=reason) for reason in reasons]))
+    metafunc.parametrize("kind", kinds)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +64,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """``address("one")``: where a store of this test is; the same name is the same store."""
+    """Return a function that gives the address of a store of this test; one name is one store."""
     known: dict[str, str] = {}
     server: Postgres | None = None
     if kind in ("postgres", "spread", "bm25"):
@@ -44,7 +74,7 @@ def address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
     def named(name: str = "memory") -> str:
         if name not in known:
-            # each collection dealt out to three parts; a test may open dozens of engines, each with its connections
+            # three shards for each collection; few connections, since a test may open dozens of engines
             spread = {"spread": 3, "pool": 2} if kind == "spread" else {}
             known[name] = server.fresh(**spread) if server is not None else _file(kind, tmp_path, name)
         return known[name]
@@ -52,9 +82,12 @@ def address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     yield named
     if server is not None:
         server.sweep()
+    toy_store.PLACES.clear()
 
 
 def _file(kind: str, folder: Path, name: str) -> str:
+    if kind == "toy":
+        return f"toy://{name}"
     if kind == "sqlite":
         return str(folder / f"{name}.db")
     if url := os.environ.get("TRIVET_TEST_QDRANT"):
@@ -64,7 +97,7 @@ def _file(kind: str, folder: Path, name: str) -> str:
 
 @pytest.fixture
 def open_at(address: Callable[[str], str]) -> Iterator[Open]:
-    """``trivet.open`` on a store of this test, closed when it ends; words only unless told otherwise."""
+    """Return ``trivet.open`` for stores of this test, without an embedder by default; they are closed at its end."""
     opened: list[Engine] = []
 
     def opener(name: str = "memory", collection: str = "default", **options: Any) -> Engine:
@@ -78,6 +111,12 @@ def open_at(address: Callable[[str], str]) -> Iterator[Open]:
     if os.environ.get("TRIVET_TEST_QDRANT"):
         for engine in opened:
             _forget(engine.url)
+
+
+@pytest.fixture
+def unswept(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing remove expired documents."""
+    monkeypatch.setattr(SWEEPS[kind], lambda self: [])
 
 
 def _forget(url: str) -> None:

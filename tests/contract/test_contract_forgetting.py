@@ -16,12 +16,6 @@ Open = Callable[..., Engine]
 PAST, SOON = datetime(2001, 1, 1, tzinfo=UTC), timedelta(hours=1)
 
 
-def unswept(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody sweeps: what is hidden is hidden by the readers."""
-    shelf: Any = engine._shelf
-    monkeypatch.setattr(getattr(shelf, "_inner", shelf), "sweep", list)
-
-
 def fill(engine: Engine) -> None:
     engine.add(
         [
@@ -37,15 +31,15 @@ def fill(engine: Engine) -> None:
 
 
 def expire(engine: Engine, id: str = "gone") -> None:
-    """Let it expire a moment from now, and wait for that."""
+    """Let a document expire in a moment, and wait for it."""
     engine.patch(id, expires=timedelta(milliseconds=300))
     time.sleep(0.35)
 
 
-def test_an_expired_document_is_seen_by_no_reader(open_at: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("unswept")
+def test_an_expired_document_is_seen_by_no_reader(open_at: Open) -> None:
     memory = open_at(embedder="hashing:64")
     fill(memory)
-    unswept(memory, monkeypatch)
     expire(memory)
     bound = memory.within({"tenant": "a"})
     for engine in (memory, bound):
@@ -60,7 +54,7 @@ def test_an_expired_document_is_seen_by_no_reader(open_at: Open, monkeypatch: py
         assert engine.stats().documents == 2 and "secret" not in engine.stats().fields
         assert engine.links() == [] and engine.links("stays") == []
         assert [given.id for given in engine.feedbacks()] == ["stays"]
-        assert engine.standing().superseded == ()
+        assert engine.redundant().superseded == ()
         assert sum(period.documents for period in engine.timeline().periods) == 2
         with pytest.raises(InputError, match="no document has a field 'secret'"):
             engine.search("lighthouse", where={"secret": "x"})
@@ -75,7 +69,7 @@ def test_a_sweep_forgets_what_has_expired(open_at: Open) -> None:
     assert memory.sweep() == 0
     expire(memory)
     memory.sweep()  # or the search of another thread was first
-    assert memory._shelf.state().documents == 2
+    assert memory._collection.state().documents == 2
     assert [given.id for given in memory.feedbacks()] == ["stays"]
     assert memory.verify().ok
 
@@ -158,6 +152,7 @@ def test_a_bound_engine_forgets_what_it_sees_and_compacts_nothing(open_at: Open)
             call()
 
 
+@pytest.mark.needs("graph")
 def test_compacting_prunes_the_removals_and_changes_no_answer(open_at: Open) -> None:
     memory = open_at(embedder="hashing:64", collection="one")
     memory.update_settings(weights={"lexical": 1, "dense": 1, "graph": 1})

@@ -1,9 +1,8 @@
-"""Do many threads and processes share every store without losing anything?"""
+"""Many threads and processes share a store, and nothing is lost."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -82,9 +81,8 @@ def test_two_who_change_different_fields_at_once_both_do(open_at: Open) -> None:
     assert found is not None and found.meta == {"by0": 0, "by1": 1}
 
 
-def test_processes_write_at_once_and_what_is_told_twice_is_stored_once(kind: str, open_at: Open) -> None:
-    if kind == "qdrant" and not os.environ.get("TRIVET_TEST_QDRANT"):
-        pytest.skip("a folder of Qdrant's local mode is one process's")
+@pytest.mark.needs("processes")
+def test_processes_write_at_once_and_what_is_told_twice_is_stored_once(open_at: Open) -> None:
     memory = open_at(embedder="hashing:32")
     children = [start(memory.url, name, 8) for name in ("one", "two")]
     for child in children:
@@ -99,9 +97,8 @@ def test_processes_write_at_once_and_what_is_told_twice_is_stored_once(kind: str
     assert len(memory.search("heron", k=50, where={"by": "one"})) == 8
 
 
-def test_a_killed_writer_loses_nothing_it_was_told_is_stored(kind: str, open_at: Open) -> None:
-    if kind == "qdrant" and not os.environ.get("TRIVET_TEST_QDRANT"):
-        pytest.skip("a folder of Qdrant's local mode is one process's")
+@pytest.mark.needs("processes")
+def test_a_killed_writer_loses_nothing_it_was_told_is_stored(open_at: Open) -> None:
     memory = open_at(embedder="hashing:32")
     child = start(memory.url, "killed", 10_000)
     assert child.stdin is not None and child.stdout is not None
@@ -136,7 +133,7 @@ def test_what_it_says_of_itself_holds_no_password(open_at: Open) -> None:
 
 
 def test_opening_what_is_not_there_makes_nothing(address: Callable[[str], str]) -> None:
-    with pytest.raises(trivet.errors.NotFoundError, match="no such store"):
+    with pytest.raises(trivet.errors.NotFoundError, match="does not exist"):
         trivet.open(address("fresh"), create=False)
     from trivet.engine import collections_in, is_store
 

@@ -1,4 +1,4 @@
-"""Does every store remember alike: what is told again, superseded, valid for a time, judged, set?"""
+"""Every store treats duplicates, superseded documents, validity, feedback and settings the same."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from trivet.engine import Engine
+from trivet.engine.keys import Keys
 from trivet.errors import NotFoundError
-from trivet.keys import Keys
-from trivet.memory import succession
+from trivet.graph import supersession
 
 Open = Callable[..., Engine]
 
@@ -49,7 +49,7 @@ def test_what_is_superseded_gives_its_place(open_at: Open) -> None:
     assert memory.search("office Rome", match="all")[0].resolved_by == ("fix",)
     memory.link("a", "c", "supersedes")  # a circle
     assert len(memory.search("office", graph_weight=0.0)) == 1
-    assert set(memory.standing().superseded) >= {("a", "b"), ("b", "c")}
+    assert set(memory.redundant().superseded) >= {("a", "b"), ("b", "c")}
 
 
 def test_a_chain_is_followed_up_to_a_bound_that_is_told(open_at: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_chain_is_followed_up_to_a_bound_that_is_told(open_at: Open, monkeypat
         memory.link(new, old, "supersedes")
     for bound, end, cut in ((4, "e", False), (2, "c", True)):
         with monkeypatch.context() as patched:
-            patched.setattr(succession, "MAX_LINKS", bound)
+            patched.setattr(supersession, "MAX_LINKS", bound)
             found = memory.search("office Rome", match="all")
         assert [(hit.id, hit.stands_for) for hit in found] == [(end, ("a",))]
         assert [item.part for item in found.degraded if item.part == "links"] == ["links"] * cut
@@ -82,11 +82,11 @@ def test_validity_at_a_moment(open_at: Open) -> None:
 def test_accesses_are_counted_and_are_no_news(open_at: Open) -> None:
     memory = open_at()
     memory.add([{"id": "a", "text": "heron"}, {"id": "b", "text": "heron too"}])
-    version = memory._shelf.state().version
+    version = memory._collection.state().version
     assert memory.touch(["a", "nobody"]) == 1
     memory.search("heron", touch=True)
     counts = {document.id: document.accesses for document in memory.documents()}
-    assert counts == {"a": 2, "b": 1} and memory._shelf.state().version == version
+    assert counts == {"a": 2, "b": 1} and memory._collection.state().version == version
     assert {document.id for document in memory.documents(where={"accessed": {"exists": True}})} == {"a", "b"}
     memory.add([{"id": "a", "text": "heron again"}])
     found = memory.get("a")

@@ -1,11 +1,15 @@
-"""Does every store keep documents alike?"""
+"""Every store keeps documents the same."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -207,3 +211,24 @@ def test_many_at_once_and_their_counts(open_at: Open) -> None:
     assert (stats.documents, stats.passages, stats.embedded, stats.pending) == (1500, 1500, 1500, 0)
     assert memory.verify().ok
     assert memory.search("number 1234", match="all")[0].id == "d1234"
+
+
+def test_an_export_has_the_vector_of_every_passage_and_an_import_takes_it(open_at: Open, tmp_path: Path) -> None:
+    memory = open_at("notes", embedder="hashing:32", passage_size=12)
+    memory.add("\n\n".join(f"The heron number {n} stands in the river." for n in range(20)), id="long")
+    memory.add("a short note", id="short")
+    memory.wait()
+    lines = [json.loads(line) for line in memory.lines(vectors=True)]
+    by_id = {line["id"]: line for line in lines[1:]}
+    assert isinstance(by_id["short"]["vector"], str)
+    assert len(by_id["long"]["vector"]) == memory.stats().passages - 1 > 5
+    # vectors that the model would not give
+    rows = [base64.b64encode(row.tobytes()).decode() for row in np.eye(32, dtype="<f4")]
+    by_id["long"]["vector"] = dict(zip(by_id["long"]["vector"], rows, strict=False))
+    (tmp_path / "out.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    memory.forget(["long", "short"])
+    memory.import_(tmp_path / "out.jsonl")
+    stats = memory.stats()
+    assert (stats.embedded, stats.pending) == (stats.passages, 0)
+    again = {line["id"]: line["vector"] for line in map(json.loads, list(memory.lines(vectors=True))[1:])}
+    assert again == {id: line["vector"] for id, line in by_id.items()}

@@ -1,4 +1,4 @@
-"""Does every store answer questions alike?"""
+"""Every store gives the same results to a search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import trivet
 from trivet.engine import Engine
 from trivet.errors import InputError
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches, parse_filter
+from trivet.filters import And, Contains, Eq, Exists, Filter, In, Not, Or, Prefix, Range, matches, parse_filter
 
 Open = Callable[..., Engine]
 WORDS = {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, "rerankers": []}
@@ -97,7 +97,7 @@ def test_a_name_that_means_exactly_itself_weighs_as_much_everywhere(open_at: Ope
 
 
 def test_rarer_words_weigh_more_and_bm25_is_the_same_everywhere(open_at: Open, tmp_path: Any) -> None:
-    """Its scores too: the embedded store is the reference."""
+    """The scores are those of a SQLite store."""
     words = ["heron", "river", "stone", "lamp", "fox", "hill", "moss"]
     texts = {f"d{n}": " ".join(words[(n * k) % 7] for k in range(1, 3 + n % 11)) for n in range(60)}
     memory = open_at()
@@ -120,6 +120,22 @@ def test_meaning_is_cosine(notes: Engine) -> None:
         "boat": 0.7071,
     }
     assert "zh" not in ids(found), "a text without meaning is near to nothing"
+
+
+def test_a_german_word_that_no_document_has_is_found_by_its_forms_and_parts(open_at: Open) -> None:
+    memory = open_at(language="de", embedder="none")
+    memory.add(
+        [
+            {"id": "form", "text": "Das Tor klemmt bei Regen."},
+            {"id": "parts", "text": "Der Schlüssel der Wohnung hängt am Haken."},
+        ]
+    )
+    for query, id in (("klemmende", "form"), ("Wohnungsschlüssel", "parts")):
+        found = memory.search(query, understanding="full", **WORDS)
+        assert ids(found) == [id]
+        assert "did you mean" in next(stage.detail for stage in found.trace if stage.name == "lexical")
+    hidden = memory.search("Wohnungsschlüssel", where={"id": "form"}, understanding="full", **WORDS)
+    assert "did you mean" not in next(stage.detail for stage in hidden.trace if stage.name == "lexical")
 
 
 def test_spelling_forgives_and_has_its_threshold(notes: Engine) -> None:
@@ -219,12 +235,14 @@ def leaves() -> st.SearchStrategy[Filter]:
         st.builds(Eq, fields, VALUES),
         st.builds(In, fields, st.lists(VALUES, max_size=4).map(tuple)),
         st.builds(lambda field, bound: Range(field, **bound), fields, st.one_of(bounds, text_bounds)),
+        st.builds(Prefix, fields, texts),
+        st.builds(Contains, fields, texts),
         st.builds(Exists, FIELDS),
     ).filter(readable)
 
 
 def readable(where: Filter) -> bool:
-    """A value that a built-in field cannot have is refused, and has a test of its own."""
+    """Tell whether the filter is accepted; values that a built-in field cannot have are tested elsewhere."""
     try:
         parse_filter(where)
     except InputError:
@@ -253,6 +271,38 @@ def test_filters_mean_what_they_mean_in_python(open_at: Open, where: Filter) -> 
     assert {document.id for document in memory.documents(where=where)} == expected
     found = memory.search("lamp boat parse 咖啡", k=10, where=where, **WORDS)
     assert set(ids(found)) == expected
+
+
+PATHS = (
+    "docs/a",
+    "docs/50%",
+    "Docs/b",
+    "docs",
+    "a\0b",
+    "a\U0010ffff1",
+    "a_b",
+    "a%b",
+    "a\\b",
+    "x" * 3_000 + "end",
+    "",
+    "7",
+)
+
+
+@pytest.mark.parametrize("field", ["path", "title"])
+@pytest.mark.parametrize(
+    "part",
+    ["docs/", "docs/5", "a", "a_", "%", "_", "\\", "0", "1", "0b", "\0", "a\0", "a\0b", "\U0010ffff", "1\0",
+     "x" * 2_999, "end", "7", "", "*"],
+)  # fmt: skip
+def test_a_prefix_and_a_part_are_taken_literally(open_at: Open, field: str, part: str) -> None:
+    memory = open_at()
+    memory.add([{"id": f"p{n}", "text": "x", "title": path, "meta": {"path": path}} for n, path in enumerate(PATHS)])
+    memory.add({"id": "number", "text": "x", "title": "none", "meta": {"path": 7, "tags": ["docs/a"]}})
+    for where in (Prefix(field, part), Contains(field, part), Not(Contains(field, part))):
+        expected = {document.id for document in memory.documents() if matches(where, document)}
+        assert {document.id for document in memory.documents(where)} == expected, where
+    assert ids(memory.search("x", where={"tags": {"prefix": "docs/"}}, **WORDS)) == ["number"]
 
 
 def test_facets_and_a_timeline(notes: Engine) -> None:
@@ -284,12 +334,13 @@ WALKING = {
 
 
 def walked(memory: Engine, **options: Any) -> dict[str, str]:
-    """id → the leg that alone found it, for what the graph alone found."""
-    results = memory.search(QUESTION, k=20, **WALKING, **options)
+    """Return the documents that the graph leg alone found, with the path to each."""
+    results = memory.search(QUESTION, k=20, context=0.0, **WALKING, **options)
     assert not results.degraded
     return {hit.id: " ".join(map(str, hit.path)) for hit in results if hit.only_leg == "graph"}
 
 
+@pytest.mark.needs("graph")
 def test_what_is_connected_with_an_answer_is_found_by_its_name_a_link_and_a_session(open_at: Open) -> None:
     memory = open_at()
     memory.add(FILMS)

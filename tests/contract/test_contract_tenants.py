@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from test_tenants_model import Play
+from engine.test_tenants_model import Play
+from trivet.engine.keys import Keys
 from trivet.errors import InputError, TakenError
-from trivet.keys import Keys
 
 OWN, HERS = {"tenant": "alice"}, {"tenant": "bob"}
 

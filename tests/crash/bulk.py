@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import trivet
-from trivet import loading
+from trivet.engine import ingest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from journal import word
@@ -15,7 +15,7 @@ COUNT = 3_000
 
 
 def main(store: str, round_number: int) -> None:
-    loading.BATCH_DOCUMENTS = 150  # more transactions to be killed in
+    ingest.BATCH_DOCUMENTS = 150  # more transactions to be killed in
     with trivet.open(store, embedder="hashing") as engine:
         print("opened", flush=True)
         while True:

@@ -1,4 +1,4 @@
-"""Who works on the store, and is everything there when they are done?
+"""Start processes that work on one store, kill some, and check that everything acknowledged is there.
 
 Processes that write and read, each with its journal and its file of complaints; and the audit of what they left.
 """

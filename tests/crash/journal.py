@@ -1,4 +1,4 @@
-"""What did a writer intend, and what was it told is done?
+"""The journal of a writer: what it intended to write, and what was acknowledged.
 
 One file a writer, one JSON line a step, forced to disk before the writer goes on: ``try`` before the call, ``done``
 after it returned. A writer killed in between leaves a ``try`` without ``done``: such a step may or may not have

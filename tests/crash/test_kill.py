@@ -1,4 +1,4 @@
-"""Is everything there after processes were killed at random moments?"""
+"""Everything acknowledged is there after processes were killed at random moments."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ import pytest
 
 import trivet
 from trivet.errors import EmbedderError, StoreError
-from trivet.stores.sqlite import words
+from trivet.stores.indexes.lock_holders import is_stopped
+from trivet.stores.sqlite import term_index
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.indexer import Indexer
-from trivet.stores.sqlite.lock_holders import is_stopped
 
 pytestmark = [
     pytest.mark.crash,
@@ -29,10 +29,10 @@ pytestmark = [
 
 WRITING = """
 import sys, trivet
-from trivet.stores.sqlite import records
+from trivet.stores.sqlite import document_writes
 with trivet.open(sys.argv[1]) as engine:
-    with engine._shelf.changing() as connection:
-        records.set_importance(connection, engine._shelf.cid, "d0", 0.9)
+    with engine._collection.rows.changing() as connection:
+        document_writes.set_importance(connection, engine._collection.rows.cid, "d0", 0.9)
         print("held", flush=True)
         sys.stdin.readline()
 print("done", flush=True)
@@ -49,15 +49,15 @@ sys.stdin.readline()
 
 INDEXING = """
 import sys, trivet
-from trivet.stores.sqlite import words
-def held(self, *given, write=words.Words._write_missing, **named):
+from trivet.stores.sqlite import term_index
+def held(self, *given, write=term_index.TermIndex._write_missing, **named):
     print("held", flush=True)
     sys.stdin.readline()
     return write(self, *given, **named)
-words.Words._write_missing = held
-words.TAIL_LIMIT = 0
+term_index.TermIndex._write_missing = held
+term_index.TAIL_LIMIT = 0
 with trivet.open(sys.argv[1]) as engine:
-    engine._shelf.tidy_words()
+    engine._collection.maintenance.update_lexical()
 print("done", flush=True)
 """
 
@@ -65,7 +65,7 @@ EMBEDDING = """
 import sys
 from trivet.stores.sqlite.store import SqliteStore
 store = SqliteStore(sys.argv[1])
-with store.shelf("default", {}, "{}").embedding() as mine:
+with store.collection("default", {}, "{}").vectors.embedding_lock() as mine:
     assert mine
     print("held", flush=True)
     sys.stdin.readline()
@@ -148,7 +148,7 @@ def refused(engine: trivet.Engine) -> None:
 def test_many_threads_are_refused_one_after_the_other(store: Path) -> None:
     """Only the first waits for the process to be resumed: 25 threads that waited so long each would take 75 s."""
     with trivet.open(store) as engine, stopped(WRITING, store), ThreadPoolExecutor(25) as pool:
-        list(pool.map(refused, [engine] * 25))
+        assert len(list(pool.map(refused, [engine] * 25))) == 25
 
 
 def test_closing_does_not_wait_for_a_stopped_process(store: Path) -> None:
@@ -161,7 +161,8 @@ def test_closing_does_not_wait_for_a_stopped_process(store: Path) -> None:
             database._write_lock.release()
             time.sleep(0.01)
         engine.close()
-        thread.join()
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_opening_names_the_stopped_process_that_has_the_file_to_itself(store: Path) -> None:
@@ -205,8 +206,8 @@ def test_commands_end_with_one_line(store: Path) -> None:
 
 def test_a_search_goes_on_without_the_lock_of_the_words(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with stopped(INDEXING, store) as process:
-        monkeypatch.setattr(words, "TAIL_LIMIT", 0)
-        monkeypatch.setattr(words, "MANY", 0)  # one that would wait for whoever is indexing
+        monkeypatch.setattr(term_index, "TAIL_LIMIT", 0)
+        monkeypatch.setattr(term_index, "MANY", 0)  # one that would wait for whoever is indexing
         with trivet.open(store) as engine:
             assert [hit.id for hit in engine.search("z3z", k=1)] == ["d3"]
             engine.add("after z9z", id="late")
@@ -232,7 +233,7 @@ def test_the_command_that_needs_the_lock_of_an_index_names_the_process(store: Pa
 
 def test_who_waits_for_the_vectors_is_told_which_process_is_stopped(store: Path) -> None:
     with stopped(EMBEDDING, store) as process, trivet.open(store) as engine:
-        with engine._shelf.changing() as connection:
+        with engine._collection.rows.changing() as connection:
             connection.execute("DELETE FROM vectors")
             connection.execute("UPDATE models SET vectors = 0")
         with pytest.raises(EmbedderError, match=rf"not embedded: .* locked by process {process.pid} "):

@@ -1,4 +1,4 @@
-"""What do the tests of the lab share? Sets written by hand, and labs that are filled once."""
+"""Shared fixtures: small datasets written by hand, and labs that are filled once."""
 
 from __future__ import annotations
 

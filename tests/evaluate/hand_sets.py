@@ -1,4 +1,4 @@
-"""Which sets are small enough to check by hand?"""
+"""Datasets that are small enough to check by hand."""
 
 from __future__ import annotations
 

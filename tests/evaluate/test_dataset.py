@@ -52,7 +52,7 @@ def test_flat_judgements(write_set: WriteSet, zipped: bool) -> None:
     assert load(folder).qrels["q1"] == {"d1": 2, "d2": 1}
     dev = load(folder, "dev")
     assert (dev.qrels, dev.split) == ({"q2": {"d1": 1}}, "dev")
-    assert dev.notes == ("1 of 2 queries have no judgement above 0 in 'dev': not asked",)
+    assert dev.notes == ("queries without a judgement above 0 in 'dev', left out: 1 of 2",)
 
 
 def test_a_folder_of_judgements_has_a_file_a_split(write_set: WriteSet) -> None:
@@ -153,13 +153,13 @@ def test_unscoped_asks_everything_and_is_another_set(write_set: WriteSet) -> Non
 @pytest.mark.parametrize(
     ("meta", "reason"),
     [
-        ({"scope": "green"}, "'q0' asks in the scope 'green', and no document has that scope"),
+        ({"scope": "green"}, "'q0' has the scope 'green', and no document has that scope"),
         ({"scope": "7"}, "no document has that scope"),  # the document's is a number
         ({"scope": ["red"]}, "no document has that scope"),
         ({"haystack": "d1"}, "the haystack of 'q0' is not a list of document ids"),
         ({"haystack": {}}, "the haystack of 'q0' is not a list of document ids"),
-        ({"haystack": []}, "a haystack of 0 ids, and no document has one"),
-        ({"haystack": ["x", "y"]}, "a haystack of 2 ids, and no document has one"),
+        ({"haystack": []}, r"the haystack of 'q0' \(ids in it: 0\)"),
+        ({"haystack": ["x", "y"]}, r"the haystack of 'q0' \(ids in it: 2\)"),
     ],
 )
 def test_a_scope_with_nothing_in_it(write_set: WriteSet, meta: dict[str, Any], reason: str) -> None:
@@ -191,7 +191,7 @@ def test_an_unknown_stratum_is_refused_with_those_there_are(write_set: WriteSet,
 
 def test_nothing_left_is_refused(write_set: WriteSet) -> None:
     found = in_rooms(write_set, {"type": "hop"}, {"type": "date"})
-    with pytest.raises(InputError, match="nothing of kitchen is left"):
+    with pytest.raises(InputError, match="no topic of kitchen is left"):
         found.only(["hop"], without=["hop"])
     with pytest.raises(InputError, match="none of these 2 ids is a topic of kitchen/test#"):
         found.sample(["x", "y"])
@@ -241,13 +241,13 @@ def test_one_that_is_judged_to_have_an_answer_has_one(write_set: WriteSet) -> No
 def test_a_query_without_a_judgement_is_not_asked_and_counted(write_set: WriteSet) -> None:
     found = load(write_set(queries=[*QUERIES, {"_id": "q3", "text": "idle", "metadata": {"abstention": False}}]))
     assert {topic.id for topic in found.topics} == {"q1", "q2"} and found.unanswerable == ()
-    assert found.notes == ("1 of 3 queries have no judgement above 0 in 'test': not asked",)
+    assert found.notes == ("queries without a judgement above 0 in 'test', left out: 1 of 3",)
 
 
 def test_grades_of_0_and_below_are_judgements_and_no_answers(write_set: WriteSet) -> None:
     found = load(write_set(qrels="q1\td1\t3\nq1\td2\t0\nq1\td3\t-1\nq2\td3\t0\nq2\td1\t-2\n"))
     assert found.qrels == {"q1": {"d1": 3, "d2": 0, "d3": -1}}
-    assert found.notes == ("1 of 2 queries have no judgement above 0 in 'test': not asked",)
+    assert found.notes == ("queries without a judgement above 0 in 'test', left out: 1 of 2",)
 
 
 def test_nothing_but_grades_of_0(write_set: WriteSet) -> None:
@@ -260,7 +260,7 @@ def test_documents_without_text_count_as_missed(write_set: WriteSet) -> None:
     found = load(write_set(corpus=corpus))
     assert [document["id"] for document in found.documents] == ["d1", "d2", "d4"]
     assert found.qrels["q2"] == {"d3": 1}
-    assert found.notes == ("1 documents have no text: nothing can find them, they count as missed",)
+    assert found.notes == ("documents without text, which no search can find and which count as missed: 1",)
 
 
 UNKNOWN = "q1\td1\t1\nq9\td1\t1\nq1\td9\t1\nq2\td3\t1\n"
@@ -268,14 +268,14 @@ UNKNOWN = "q1\td1\t1\nq9\td1\t1\nq1\td9\t1\nq2\td3\t1\n"
 
 def test_judgements_of_unknown_ids_are_refused_with_the_first_line(write_set: WriteSet) -> None:
     reason = told(write_set(qrels=UNKNOWN))
-    assert reason.startswith("test.tsv: 2 judgements are of ids that are not in the set (line 2 names the query 'q9')")
+    assert reason.startswith("test.tsv: judgements of unknown ids: 2 (line 2 names the query 'q9')")
     assert "line 1 names the document 'd9'" in told(write_set("b", qrels="q1\td9\t1\n"))
 
 
 def test_or_passed_over_and_noted(write_set: WriteSet) -> None:
     found = load(write_set(qrels=UNKNOWN), drop_unknown=True)
     assert found.qrels == {"q1": {"d1": 1}, "q2": {"d3": 1}}
-    assert [note for note in found.notes if "2 judgements" in note and note.endswith("passed over")]
+    assert [note for note in found.notes if "unknown ids: 2" in note and note.endswith("left out")]
 
 
 # ---- what does not fit
@@ -310,9 +310,9 @@ def test_or_passed_over_and_noted(write_set: WriteSet) -> None:
         ({"corpus": [{"_id": "d1", "text": "x", "title": 5}]}, "corpus.jsonl, line 1: title is int, not a string"),
         ({"corpus": [{"_id": "d1", "text": "x", "metadata": [1]}]}, "corpus.jsonl, line 1: metadata is not an object"),
         ({"queries": [{"_id": "q1", "text": " "}]}, "queries.jsonl, line 1: query 'q1' is empty"),
-        ({"corpus": ""}, "corpus.jsonl: it has no document"),
-        ({"corpus": [{"_id": "d1", "text": ""}]}, "corpus.jsonl: it has no document"),
-        ({"queries": "\n"}, "queries.jsonl: it has no query"),
+        ({"corpus": ""}, "corpus.jsonl: the file has no document"),
+        ({"corpus": [{"_id": "d1", "text": ""}]}, "corpus.jsonl: the file has no document"),
+        ({"queries": "\n"}, "queries.jsonl: the file has no query"),
         ({"qrels": "q1\td1\n"}, "test.tsv, line 1: expected query, document and grade, got 'q1.td1'"),
         ({"qrels": f"{TSV}q1 d1 yes no maybe\n"}, "test.tsv, line 2: expected query, document and grade"),
         ({"qrels": f"{TSV}q1\td1\thigh\n"}, "test.tsv, line 2: the grade 'high' is not a whole number"),

@@ -181,7 +181,7 @@ def damaged(evaluation: Evaluation, change: Callable[[dict[str, Any]], Any]) -> 
         ("[" * 100_000, "not a result of trivet eval"),
         (b"\xff\xfe", "not a result of trivet eval"),
         ("[]", "expected a result of trivet eval, got list"),
-        ("{}", "format None is not 1; make it again with trivet eval"),
+        ("{}", "format None is not 1; run trivet eval again"),
         ('{"format": 2}', "format 2 is not 1"),
         ('{"format": 1}', "not a whole result of trivet eval .*name"),
     ],
@@ -247,7 +247,7 @@ def test_another_systems_run_is_judged(small: Dataset, make_run: MakeRun, tmp_pa
 
 def test_topics_it_does_not_answer_count_0(small: Dataset, make_run: MakeRun) -> None:
     found = judge(small, make_run("theirs", q0="d0 d20", q1="d5"))
-    assert found.notes == ("7 judged topics have no answer in the run: they count 0",)
+    assert found.notes == ("judged topics that are not in the run, counted as 0: 7",)
     assert found.mean("Success@1") == pytest.approx(2 / 9)
     assert all(math.isclose(found.of("nDCG@10")[topic], 0.0) for topic in ("q2", "q8"))
 
@@ -255,19 +255,19 @@ def test_topics_it_does_not_answer_count_0(small: Dataset, make_run: MakeRun) ->
 def test_topics_that_are_strange_are_noted_and_not_scored(small: Dataset, make_run: MakeRun) -> None:
     answers = dict.fromkeys(small.qrels, "d1")
     found = judge(small, make_run("theirs", **answers, x1="d1", x2="d1"))
-    assert found.notes == ("2 topics of the run are not in the split: not scored",)
+    assert found.notes == ("topics of the run that are not in the split, not scored: 2",)
     assert set(found.run.answers) == set(small.qrels) == set(found.of("R@5"))
 
 
 def test_a_run_of_another_set_is_refused(small: Dataset, make_run: MakeRun) -> None:
-    with pytest.raises(InputError, match=r"none of its 2 topics is in small/test#0{12}; is it of another set\?"):
+    with pytest.raises(InputError, match=r"none of its topics \(2\) is in small/test#0{12}; give a run of"):
         judge(small, make_run("theirs", x1="d1", x2="d1"))
 
 
 def test_an_empty_run_scores_0(small: Dataset) -> None:
     found = judge(small, Run("silent", {}))
     assert found.mean("nDCG@10") == 0.0
-    assert found.notes == ("9 judged topics have no answer in the run: they count 0",)
+    assert found.notes == ("judged topics that are not in the run, counted as 0: 9",)
 
 
 def test_the_sets_notes_are_kept(small: Dataset, make_run: MakeRun) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.evaluate import Answer, Lab, Run, Topic
-from trivet.evaluate.findings import NONSENSE, THRESHOLDS, Findings, look, nonsense, percentile
+from trivet.evaluate.findings import NONSENSE, THRESHOLDS, Findings, nonsense, percentile, summarize
 from trivet.filters import Eq
 from trivet.profile import PROFILES, Profile
 
@@ -39,7 +39,7 @@ JUDGED = run(
 
 
 def test_what_is_returned() -> None:
-    found = look(JUDGED, QRELS, None, None)
+    found = summarize(JUDGED, QRELS, None, None)
     assert (found.topics, found.unanswered, found.degraded) == (3, 1, 1)
     assert found.returned == pytest.approx(8 / 3)
     assert (found.right, found.precision) == (4, pytest.approx(4 / 8))  # a, b; x, y
@@ -47,24 +47,24 @@ def test_what_is_returned() -> None:
 
 def test_what_only_one_leg_found() -> None:
     """a by words alone, x by meaning, y by words; b by two; u, c, v and w are not right."""
-    assert look(JUDGED, QRELS, None, None).only == {"dense": 1, "lexical": 2}
+    assert summarize(JUDGED, QRELS, None, None).only == {"dense": 1, "lexical": 2}
 
 
 def test_a_topic_without_an_answer_is_counted() -> None:
-    found = look(run(JUDGED.answers["q1"]), QRELS, None, None)
+    found = summarize(run(JUDGED.answers["q1"]), QRELS, None, None)
     assert (found.topics, found.unanswered, found.right) == (3, 2, 2)
     assert found.returned == pytest.approx(4 / 3)
 
 
 def test_topics_that_were_not_judged_do_not_count() -> None:
     stranger = answer("q9", "a b c", (0.9, 0.9, 0.9), (L, L, L), ms=900.0)
-    assert look(run(*JUDGED.answers.values(), stranger), QRELS, None, None) == look(JUDGED, QRELS, None, None)
+    assert summarize(run(*JUDGED.answers.values(), stranger), QRELS, None, None) == summarize(JUDGED, QRELS, None, None)
 
 
 def test_false_answers() -> None:
     unanswerable = run(answer("u1", "a", (0.3,)), Answer("u2"), answer("u3", "b c", (0.6, 0.1)), Answer("u4"))
     made_up = run(answer("n1", "a", (0.0,)), Answer("n2"), Answer("n3"))
-    found = look(JUDGED, QRELS, unanswerable, made_up)
+    found = summarize(JUDGED, QRELS, unanswerable, made_up)
     assert (found.unanswerable, found.nonsense) == (4, 3)
     assert found.false_unanswerable == pytest.approx(2 / 4)
     assert found.false_nonsense == pytest.approx(1 / 3)  # a hit is an answer, however weak
@@ -74,7 +74,7 @@ def test_false_answers() -> None:
 
 def test_nothing_asked_is_not_nothing_answered() -> None:
     for none in (None, Run("empty", {})):
-        found = look(JUDGED, QRELS, none, none)
+        found = summarize(JUDGED, QRELS, none, none)
         assert (found.unanswerable, found.false_unanswerable, found.nonsense, found.false_nonsense) == (
             0,
             None,
@@ -98,18 +98,18 @@ def test_nothing_asked_is_not_nothing_answered() -> None:
 )
 def test_where_a_threshold_would_cut(threshold: float, precision: float | None, answered: float) -> None:
     """Relevances of right hits: .9 .4 | .6 .1; of wrong ones: .7 .2 | .8 .5."""
-    cut = next(cut for cut in look(JUDGED, QRELS, None, None).cuts if cut.threshold == threshold)
+    cut = next(cut for cut in summarize(JUDGED, QRELS, None, None).cuts if cut.threshold == threshold)
     assert (cut.precision, cut.answered) == (pytest.approx(precision), pytest.approx(answered))
 
 
 def test_a_threshold_that_leaves_only_wrong_hits_has_a_precision() -> None:
-    cut = look(run(answer("q1", "u", (0.9,))), QRELS, None, None).cuts[1]
+    cut = summarize(run(answer("q1", "u", (0.9,))), QRELS, None, None).cuts[1]
     assert cut.precision == 0.0
 
 
 def test_hits_in_bins_of_relevance() -> None:
     """Right: .9 .4 | .6 .1; wrong: .7 .2 | .8 .5, and everything for what cannot be answered. 1 is in the last bin."""
-    found = look(JUDGED, QRELS, run(answer("u1", "a b", (1.0, 0.44))), None)
+    found = summarize(JUDGED, QRELS, run(answer("u1", "a b", (1.0, 0.44))), None)
     assert [(item.begin, item.hits, item.right) for item in found.bins] == [
         (0.1, 1, 1.0),
         (0.2, 1, 0.0),
@@ -126,12 +126,12 @@ def test_hits_in_bins_of_relevance() -> None:
 
 
 def test_a_run_that_says_nothing_of_relevance_has_no_bins() -> None:
-    found = look(run(Answer("q1", ("a", "u"), (2.0, 1.0))), QRELS, None, None)
+    found = summarize(run(Answer("q1", ("a", "u"), (2.0, 1.0))), QRELS, None, None)
     assert (found.bins, found.calibration_error) == ((), None)
 
 
 def test_a_result_from_before_there_were_bins_is_read() -> None:
-    plain = look(JUDGED, QRELS, None, None).to_dict()
+    plain = summarize(JUDGED, QRELS, None, None).to_dict()
     del plain["bins"]
     assert Findings.from_dict(plain).bins == ()
 
@@ -139,21 +139,21 @@ def test_a_result_from_before_there_were_bins_is_read() -> None:
 def test_another_systems_run_has_no_thresholds() -> None:
     """It says nothing of relevance: a curve of zeros would be a claim."""
     theirs = run(Answer("q1", ("a", "u"), (2.0, 1.0)), Answer("q2", ("x",), (1.0,)))
-    found = look(theirs, QRELS, None, None)
+    found = summarize(theirs, QRELS, None, None)
     assert found.cuts == ()
     assert (found.right, found.precision, found.only) == (2, pytest.approx(2 / 3), {})
 
 
 def test_a_run_without_a_hit() -> None:
-    found = look(Run("silent", {}), QRELS, None, None)
+    found = summarize(Run("silent", {}), QRELS, None, None)
     assert (found.unanswered, found.returned, found.precision, found.right) == (3, 0.0, 0.0, 0)
     assert [cut.answered for cut in found.cuts] == [0.0] * len(THRESHOLDS)
 
 
 def test_times() -> None:
-    found = look(JUDGED, QRELS, None, None, [5.0, 3.0, 9.0])
+    found = summarize(JUDGED, QRELS, None, None, [5.0, 3.0, 9.0])
     assert (found.p50_ms, found.p95_ms, found.embed_ms) == (2.0, 4.0, 5.0)
-    assert look(JUDGED, QRELS, None, None).embed_ms is None
+    assert summarize(JUDGED, QRELS, None, None).embed_ms is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_higher_threshold_answers_no_more(
         )
 
     asked = made("q", judged)
-    found = look(asked, {topic: {"a": 1, "b": 1} for topic in asked.answers}, made("u", other), made("n", other))
+    found = summarize(asked, {topic: {"a": 1, "b": 1} for topic in asked.answers}, made("u", other), made("n", other))
     assert [cut.threshold for cut in found.cuts] == list(THRESHOLDS)
     for before, after in pairwise(found.cuts):
         assert before.answered >= after.answered
@@ -198,7 +198,7 @@ def test_a_higher_threshold_answers_no_more(
 
 
 def test_findings_go_to_json_and_back() -> None:
-    found = look(JUDGED, QRELS, run(Answer("u1")), None, [1.0])
+    found = summarize(JUDGED, QRELS, run(Answer("u1")), None, [1.0])
     assert Findings.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
@@ -227,7 +227,7 @@ def test_the_demo_has_no_word_of_it(demo_lab: Lab) -> None:
     words = Profile(name="words", weights={"lexical": 1.0})
     asked = nonsense(demo_lab.dataset.topics)
     assert not any(answer.ids for answer in demo_lab.rerun(words, asked).answers.values())
-    found = look(
+    found = summarize(
         demo_lab.rerun(PROFILES["default"]), demo_lab.dataset.qrels, None, demo_lab.rerun(PROFILES["default"], asked)
     )
     assert found.false_nonsense is not None and found.nonsense == NONSENSE

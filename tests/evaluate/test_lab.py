@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import trivet
-from trivet.embedders.hashing import Hashing
 from trivet.errors import EmbedderError, InputError, StoreError
 from trivet.evaluate import Dataset, Lab, Run, Topic, load
 from trivet.evaluate.lab import PATIENCE_MS
@@ -19,6 +18,7 @@ from trivet.filters import Eq
 from trivet.fusion import FUSIONS
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.fusion.weighing import WEIGHINGS
+from trivet.models.embedders.hashing import Hashing
 from trivet.profile import MATCHES, PROFILES, Profile, Step
 
 WORDS = Profile(name="words", weights={"lexical": 1.0})
@@ -53,13 +53,24 @@ def demo_topics(demo_lab: Lab) -> list[Topic]:
 # ---- rerun is run
 
 
+def patient(profile: Profile) -> Profile:
+    """Return the profile without a time limit for the reader, which a busy machine would reach."""
+    steps = [
+        replace(step, options={"budget_ms": 600_000.0}) if step.name == "reader" else step for step in profile.rerankers
+    ]
+    return replace(profile, rerankers=tuple(steps))
+
+
 @pytest.mark.parametrize("name", list(PROFILES))
 def test_shipped_profiles_are_answered_alike(demo_lab: Lab, name: str) -> None:
-    run = check_equal(demo_lab, PROFILES[name])
+    run = check_equal(demo_lab, patient(PROFILES[name]))
     assert list(run.answers) == [topic.id for topic in demo_lab.dataset.topics]
     assert sum(len(answer.ids) for answer in run.answers.values()) > 5 * len(run.answers)
-    late = [reason for answer in run.answers.values() for reason in answer.degraded if "does not read" not in reason]
-    assert late == []  # but for the questions in a script that the model does not know
+    known = ("does not read", "in another script")  # the questions in a script that a model does not know
+    late = [
+        reason for one in run.answers.values() for reason in one.degraded if not any(map(reason.__contains__, known))
+    ]
+    assert late == []
 
 
 @pytest.mark.parametrize("fusion", list(FUSIONS))
@@ -193,7 +204,7 @@ def test_what_the_legs_say_is_the_same_before_anything_is_made_of_it(small_lab: 
 
 def test_legs_are_asked_once(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    real = trivet.threads.Legs.rank
+    real = trivet.engine.leg_threads.LegThreads.rank
 
     def counted(self: Any, leg: Any, question: Any, depth: int) -> Any:
         asked.append(leg.name)
@@ -201,7 +212,7 @@ def test_legs_are_asked_once(small: Dataset, tmp_path: Path, monkeypatch: pytest
 
     with Lab.fill(small, embedder="hashing:64", cache=tmp_path) as lab:
         lab.run(ALL_LEGS)
-        monkeypatch.setattr(trivet.threads.Legs, "rank", counted)
+        monkeypatch.setattr(trivet.engine.leg_threads.LegThreads, "rank", counted)
         lab.rerun(ALL_LEGS)
         assert len(asked) == 3 * len(small.topics)
         lab.rerun(replace(ALL_LEGS, fusion="rrf", weights={"lexical": 1.0, "dense": 0.1}, min_relevance=0.1))

@@ -159,7 +159,7 @@ def test_a_measure_without_a_scorer_is_refused(make_run: MakeRun, monkeypatch: p
     import ir_measures
 
     monkeypatch.setattr(type(ir_measures.DefaultPipeline), "supports", lambda self, measure: False)
-    with pytest.raises(InputError, match="'nDCG@10' is a name of ir-measures that nothing installed here can compute"):
+    with pytest.raises(InputError, match="'nDCG@10' is known to ir-measures, but no installed package computes it"):
         canonical("nDCG@10")
 
 

@@ -1,8 +1,7 @@
-"""Are the figures those of the literature, on public sets?
+"""Scores on public datasets agree with the literature.
 
-The sets lie beside a checkout and not in it: ``TRIVET_DATA`` says where (``../shared/data`` otherwise), and
-``TRIVET_CACHE`` where their vectors were kept (``benchmarks/cache`` otherwise). What is not there is skipped: embedding
-SciFact takes minutes.
+The datasets are outside the checkout: ``TRIVET_DATA`` names their folder (default ``../shared/data``), ``TRIVET_CACHE``
+that of their vectors (default ``benchmarks/cache``). A missing dataset is skipped: embedding SciFact takes minutes.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from trivet.embedders import load_embedder
 from trivet.errors import EmbedderError
 from trivet.evaluate import Dataset, Lab, load, score
 from trivet.evaluate.measures import mean
+from trivet.models.embedders import load_embedder
 from trivet.profile import PROFILES, Profile
 
 pytestmark = pytest.mark.slow

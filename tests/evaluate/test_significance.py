@@ -331,7 +331,7 @@ def test_nothing_to_compare() -> None:
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), None, "high", 10**400])
 def test_a_score_that_is_no_number_is_named(wrong: float) -> None:
-    with pytest.raises(InputError, match=r"'dense': topic 'b' has the score .*finite number"):
+    with pytest.raises(InputError, match=r"'dense': topic 'b' has the score .*must be finite"):
         paired({"a": 0.1, "b": 0.2}, {"a": 0.1, "b": wrong}, names=("bm25", "dense"))
     with pytest.raises(InputError, match=r"'bm25': topic 'b'"):
         family({"a": 0.1, "b": wrong}, {"x": {"a": 0.1, "b": 0.2}}, name="bm25")

@@ -113,5 +113,5 @@ def test_the_oracle_takes_each_topics_best(small_lab: Lab) -> None:
 def test_without_a_model_there_is_nothing_to_weigh(small: Dataset) -> None:
     with Lab.fill(small, embedder="none") as lab:
         assert sweep(lab, Profile(name="words", weights={"lexical": 1.0}), {"match": ("all", "any")}).points
-        with pytest.raises(StoreError, match="no leg answered: dense: opened with embedder='none'"):
+        with pytest.raises(StoreError, match="no leg answered: dense: opened without an embedder"):
             headroom(lab, BOTH)

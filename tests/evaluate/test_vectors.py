@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from trivet.embedders.hashing import Hashing
 from trivet.errors import EmbedderError, StoreError
 from trivet.evaluate import Dataset, Lab
-from trivet.evaluate.vectors import CachedEmbedder, default_folder
+from trivet.evaluate.vectors import CachedEmbedder
+from trivet.models.embedders.hashing import Hashing
 from trivet.profile import Profile
 
 _DENSE = Profile(name="dense", weights={"dense": 1.0})
@@ -209,7 +209,7 @@ def test_many_threads_share_one(cached: CachedEmbedder) -> None:
 ROUNDS = 15
 PROCESS = f"""
 import sys, pathlib, time
-from trivet.embedders.hashing import Hashing
+from trivet.models.embedders.hashing import Hashing
 from trivet.evaluate.vectors import CachedEmbedder
 print("ready", flush=True)
 start = float(sys.stdin.readline())
@@ -261,16 +261,3 @@ def test_one_waits_while_another_sets_the_cache_up(folder: Path) -> None:
         assert thread.is_alive() and not made and not (folder / "vectors.db").exists()
     thread.join(60)
     made[0].close()
-
-
-# ---- where it is
-
-
-def test_where_vectors_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TRIVET_CACHE", str(tmp_path / "said"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_folder() == tmp_path / "said"
-    monkeypatch.delenv("TRIVET_CACHE")
-    assert default_folder() == tmp_path / "xdg" / "trivet"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert default_folder() == Path.home() / ".cache" / "trivet"

@@ -5,8 +5,7 @@ from math import inf, nan
 import pytest
 
 from trivet.errors import InputError
-from trivet.fusion import check
-from trivet.fusion.checks import check_rrf_k
+from trivet.fusion import check, check_rrf_k, fuse
 from trivet.types import Ranking
 
 
@@ -21,6 +20,7 @@ from trivet.types import Ranking
 )
 def test_a_ranking_that_keeps_its_promise_passes(good: Ranking) -> None:
     check(good)
+    assert len(fuse("rrf", [good], {})) == len(good.keys)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,5 @@ def test_a_constant_that_could_divide_by_zero_is_refused(rrf_k: float) -> None:
 @pytest.mark.parametrize("rrf_k", [-0.5, 0, 4, 60.0])
 def test_one_that_cannot_passes(rrf_k: float) -> None:
     check_rrf_k(rrf_k)
+    (fused,) = fuse("rrf", [Ranking("lexical", ("a",), (1.0,))], {}, rrf_k=rrf_k)
+    assert fused.score == pytest.approx(1 / (rrf_k + 1))

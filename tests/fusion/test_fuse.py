@@ -1,4 +1,4 @@
-"""Does fusion keep its rules, whatever the method?
+"""Rules that hold for every fusion.
 
 The first tests are faults that other libraries had to fix: zero-sum weights, a score of 0.0 taken for a missing one,
 empty lists, weights that do nothing, an inverted list.
@@ -11,7 +11,7 @@ from math import inf, nan
 import pytest
 
 from trivet.errors import InputError
-from trivet.fusion import FUSIONS, NORMALIZERS, alpha_weights, fuse
+from trivet.fusion import FUSIONS, NORMALIZERS, alpha_weights, fuse, settings_of
 from trivet.types import Ranking
 
 LEXICAL = Ranking("lexical", ("a", "b", "c"), (3.0, 2.0, 1.0))
@@ -102,18 +102,23 @@ class TestTies:
 
 class TestRefusals:
     def test_unknown_names_come_back_with_the_known_ones(self) -> None:
-        with pytest.raises(InputError, match="fusion 'rff' is not known; known: rrf, convex, comb_sum, comb_mnz, isr"):
+        with pytest.raises(InputError, match="fusion: 'rff' is unknown; known: rrf, convex, comb_sum, comb_mnz, isr"):
             fuse("rff", [], {})
-        with pytest.raises(InputError, match="normalizer 'l2' is not known; known: minmax, tm2c2, zscore, dbsf, max"):
+        with pytest.raises(InputError, match="normalize: 'l2' is unknown; known: minmax, tm2c2, zscore, dbsf, max"):
             fuse("rrf", [], {}, normalize="l2")
 
     def test_two_rankings_of_one_leg(self) -> None:
-        with pytest.raises(InputError, match="leg 'lexical' is given two rankings"):
+        with pytest.raises(InputError, match="leg 'lexical' has two rankings"):
             fuse("rrf", [LEXICAL, LEXICAL], {})
 
     def test_a_zero_weight_does_not_hide_a_broken_ranking(self) -> None:
         with pytest.raises(InputError, match="holds the key 'a' twice"):
             fuse("rrf", [Ranking("lexical", ("a", "a"), (2.0, 1.0))], {"lexical": 0})
+
+
+def test_a_fusion_reads_the_settings_that_it_takes_as_arguments() -> None:
+    read = {"rrf": ("rrf_k",), "isr": ()} | dict.fromkeys(("convex", "comb_sum", "comb_mnz"), ("normalize",))
+    assert {name: settings_of(name) for name in FUSIONS} == read
 
 
 class TestAlpha:

@@ -1,4 +1,4 @@
-"""What holds for every input, whatever the method and the normaliser?"""
+"""Properties that hold for every fusion, normaliser and input."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from math import fsum, isfinite
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from trivet.fusion import FUSIONS, NORMALIZERS, fuse
-from trivet.fusion.checks import LARGEST
+from trivet.fusion import FUSIONS, LARGEST, NORMALIZERS, fuse
 from trivet.types import Key, Ranking
 
 LEGS = ("lexical", "dense", "trigram", "graph")

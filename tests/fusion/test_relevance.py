@@ -1,11 +1,12 @@
-"""Does relevance say what it should of a document, whatever the fusion and the page?"""
+"""Relevance is a probability of the query and the document alone, and never increases down the list."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from math import exp
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,143 +14,156 @@ from hypothesis import strategies as st
 
 import trivet
 from trivet.fusion import relevance
-from trivet.fusion.relevance import LEAST, TENTH, Standing, probability, standings
+from trivet.fusion.relevance import Match, coefficients, features, matches, never_increasing, probability
 from trivet.types import Ranking
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"
 EVEN = {"lexical": 0.5, "dense": 0.5, "graph": 0.4}
+unit = st.floats(0, 1)
+logit = st.floats(-11, 11)
 
 
-def ranked(leg: str, found: dict[str, float]) -> Ranking:
-    """Its strengths are these."""
+def ranked(leg: str, found: dict[str, float], **more: Any) -> Ranking:
+    """A ranking whose strengths are these."""
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     keys = tuple(key for key, _ in ordered)
-    return Ranking(leg, keys, tuple(score for _, score in ordered), tuple(range(len(keys))))
+    seeded = leg == "graph"
+    return Ranking(leg, keys, tuple(score for _, score in ordered), tuple(range(len(keys))), seeded=seeded, **more)
 
 
-def told(key: str, *rankings: Ranking, weights: dict[str, float] = EVEN) -> float:
-    return probability(standings(rankings, weights)(key))
-
-
-class TestStandings:
+class TestMatches:
     def test_by_hand(self) -> None:
-        words = ranked("lexical", {"a": 0.8, "b": 0.4})  # no tenth: above 0, of 0.8
-        meaning = ranked("dense", {"b": 0.6} | {f"n{at}": 0.2 for at in range(TENTH + 1)})  # above 0.2, of 0.4
-        of = standings([words, meaning], {"lexical": 1.0, "dense": 3.0})
-        assert of("a") == Standing(pytest.approx(0.2), pytest.approx(0.25), pytest.approx(0.25 - 0.875))
-        # 0.25 × 0.4 + 0.75 × 0.6; 0.25 × 0.5 + 0.75 × 1; over the next
-        assert of("b") == Standing(pytest.approx(0.55), pytest.approx(0.875), pytest.approx(0.875 - 0.25))
-        assert of("n3") == Standing(pytest.approx(0.15), 0.0, pytest.approx(-0.875))
-        assert of("nobody") == Standing(0.0, 0.0, pytest.approx(-0.875))
+        rankings = [ranked("lexical", {"a": 0.8, "b": 0.4}), ranked("dense", {"b": 0.6}), ranked("graph", {"c": 0.7})]
+        of = matches(rankings, EVEN)
+        assert of("a") == Match(0.8, 0.0)
+        assert of("b") == Match(0.4, 0.6)
+        assert of("c") == Match(0.0, 0.0)  # a path matches nothing
+        assert of("nobody") == Match(0.0, 0.0)
 
-    def test_two_that_are_level_lead_nobody(self) -> None:
-        of = standings([ranked("lexical", {"a": 0.8, "b": 0.8, "c": 0.1})], EVEN)
-        assert of("a").lead == of("b").lead == 0.0
+    def test_a_leg_without_a_weight_is_ignored(self) -> None:
+        rankings = [ranked("lexical", {"a": 0.8}), ranked("dense", {"b": 0.9})]
+        assert matches(rankings, {"lexical": 1.0, "dense": 0.0})("a") == Match(0.8, None)
 
-    def test_in_a_list_that_is_all_alike_nobody_stands_high(self) -> None:
-        level = ranked("dense", {f"n{at:02}": 0.5 - at / 1000 for at in range(30)})
-        assert standings([level], EVEN)("n00").height == pytest.approx(0.009 / LEAST)
+    def test_the_best_leg_that_compares_words_counts(self) -> None:
+        rankings = [ranked("lexical", {"a": 0.2}), ranked("trigram", {"a": 0.9})]
+        assert matches(rankings, {"lexical": 1.0, "trigram": 1.0})("a") == Match(0.9, None)
 
-    def test_a_leg_without_a_weight_has_no_say(self) -> None:
-        words, meaning = ranked("lexical", {"a": 0.8}), ranked("dense", {"b": 0.9, "a": 0.1})
-        alone = {"lexical": 1.0, "dense": 0.0}
-        assert standings([words, meaning], alone)("a") == standings([words], alone)("a")
-        assert told("b", words, meaning, weights=alone) == 0.0
-
-    def test_a_leg_that_did_not_answer_holds_nothing_against_anybody(self) -> None:
+    def test_a_leg_that_found_nothing_counts_and_one_that_had_nothing_to_search_for_does_not(self) -> None:
         words = ranked("lexical", {"a": 0.8})
-        assert standings([words, Ranking("dense")], EVEN)("a") == standings([words], EVEN)("a")
-
-    def test_the_silence_of_a_seeded_leg_says_nothing(self) -> None:
-        words, walk = ranked("lexical", {"a": 0.8}), ranked("graph", {"z": 0.7})
-        assert standings([words, walk], EVEN)("a") == standings([words], EVEN)("a")
-        assert standings([words, walk], EVEN)("z").way == pytest.approx(0.7)
-        assert told("z", words, walk) > 0.0
-
-    def test_no_ranking_at_all(self) -> None:
-        assert standings([], EVEN)("a") == Standing()
+        assert matches([words, Ranking("dense")], EVEN)("a") == Match(0.8, 0.0)
+        assert matches([words, Ranking("dense", notes=("nothing in the query to embed",))], EVEN)("a").meaning is None
 
 
 class TestProbability:
-    def test_by_hand(self) -> None:
-        odds = (
-            relevance.INTERCEPT
-            + 0.5 * relevance.STRENGTH
-            + 0.75 * relevance.HEIGHT
-            - 0.25 * relevance.LEAD
-            + 0.1 * relevance.WAY
-        )
-        assert probability(Standing(0.5, 0.75, -0.25, 0.1)) == pytest.approx(1 / (1 + exp(-odds)))
+    @pytest.mark.parametrize("match", [Match(0.5, 0.4), Match(0.5), Match(None, 0.5)])
+    @pytest.mark.parametrize("read", [None, 1.0])
+    def test_there_is_a_coefficient_for_every_feature(self, match: Match, read: float | None) -> None:
+        assert len(features(match, read)) == len(coefficients(match, read))
 
-    def test_what_no_leg_has_a_word_for_is_no_answer(self) -> None:
-        assert probability(Standing(0.0, 0.0, -1.0)) == 0.0
-        assert told("nobody", ranked("lexical", {"a": 0.8})) == 0.0
+    def test_a_match_counts_beside_what_was_read(self) -> None:
+        assert probability(Match(0.1, 0.1), 3.0) < probability(Match(0.1, 0.8), 3.0)
+        assert probability(Match(0.3, 0.6), -3.0) < probability(Match(0.3, 0.6), 3.0)
 
-    def test_a_lone_weak_match_is_low_and_a_perfect_one_high(self) -> None:
-        assert told("a", ranked("lexical", {"a": 0.05})) < 0.3
-        assert told("a", ranked("lexical", {"a": 1.0}), ranked("dense", {"a": 1.0})) > 0.9
+    def test_what_was_read_decides_alone_where_a_leg_is_missing(self) -> None:
+        assert probability(Match(0.9), 3.0) == probability(Match(None, 0.2), 3.0) == probability(Match(), 3.0)
 
-    def test_one_among_equals_is_lower_than_one_that_stands_out(self) -> None:
-        many = ranked("lexical", {f"n{at}": 0.6 for at in range(5)} | {"a": 0.6})
-        assert told("a", many) < told("a", ranked("lexical", {"a": 0.6}))
+    def test_what_no_leg_found_is_not_relevant(self) -> None:
+        assert probability(Match(0.0, 0.0)) == 0.0
+        assert probability(Match()) == 0.0
 
+    def test_a_weak_match_is_low_and_a_perfect_one_high(self) -> None:
+        assert probability(Match(0.1, 0.05)) < 0.1
+        assert probability(Match(1.0, 1.0)) > 0.6
+        assert probability(Match(), read=-10.0) < 0.05 < 0.5 < probability(Match(), read=6.0)
 
-strengths = st.dictionaries(st.sampled_from([f"n{at}" for at in range(14)] + ["a"]), st.floats(0, 1), max_size=15)
+    @given(words=st.none() | unit, meaning=st.none() | unit, read=st.none() | logit)
+    def test_it_is_a_probability(self, words: float | None, meaning: float | None, read: float | None) -> None:
+        assert 0.0 <= probability(Match(words, meaning), read) <= 1.0
 
+    @given(words=unit, meaning=unit, more=unit)
+    def test_a_stronger_match_is_never_less_relevant(self, words: float, meaning: float, more: float) -> None:
+        assert probability(Match(max(words, more), meaning)) >= probability(Match(words, meaning))
+        assert probability(Match(words, max(meaning, more))) >= probability(Match(words, meaning))
 
-@given(words=strengths, meaning=strengths, walk=strengths, weight=st.floats(0.01, 5))
-def test_it_is_a_probability(
-    words: dict[str, float], meaning: dict[str, float], walk: dict[str, float], weight: float
-) -> None:
-    rankings = [ranked("lexical", words), ranked("dense", meaning), ranked("graph", walk)]
-    of = standings(rankings, {**EVEN, "dense": weight})
-    for key in {*words, *meaning, *walk, "nobody"}:
-        standing = of(key)
-        assert 0.0 <= probability(standing) < 1.0
-        assert 0.0 <= standing.strength <= 1.0 + 1e-9
-        assert -1e-9 <= standing.height <= 1.0 + 1e-9
-        assert -1.0 - 1e-9 <= standing.lead <= standing.height + 1e-9
+    @given(read=logit, more=st.floats(0, 5))
+    def test_what_reads_better_is_never_less_relevant(self, read: float, more: float) -> None:
+        assert probability(Match(), read + more) >= probability(Match(), read)
 
 
-@given(words=strengths, meaning=strengths, walk=strengths, more=st.floats(0, 1), leg=st.sampled_from(list(EVEN)))
-def test_a_stronger_match_is_never_less_relevant(
-    words: dict[str, float], meaning: dict[str, float], walk: dict[str, float], more: float, leg: str
-) -> None:
-    found = {"lexical": words, "dense": meaning, "graph": walk}
-    if "a" not in found[leg]:  # to be found by one leg more is another matter: that leg has a say from then on
-        found[leg] = {**found[leg], "a": 0.0}
-    stronger = {**found, leg: {**found[leg], "a": max(found[leg]["a"], more)}}
-    before = told("a", *(ranked(*item) for item in found.items()))
-    assert told("a", *(ranked(*item) for item in stronger.items())) >= before - 1e-9
+@given(st.lists(unit, max_size=30))
+def test_never_increasing(values: list[float]) -> None:
+    found = never_increasing(values)
+    assert all(before >= after for before, after in pairwise(found))
+    assert sum(found) == pytest.approx(sum(values))
+    assert never_increasing(found) == pytest.approx(found)
+    assert all(min(values) - 1e-9 <= value <= max(values) + 1e-9 for value in found)
+
+
+def test_never_increasing_by_hand() -> None:
+    assert never_increasing([0.5, 0.9, 0.1]) == pytest.approx([0.7, 0.7, 0.1])
+    assert never_increasing([0.2, 0.4, 0.9]) == pytest.approx([0.5, 0.5, 0.5])
+    assert never_increasing([0.9, 0.4, 0.2]) == [0.9, 0.4, 0.2]
 
 
 @pytest.fixture(scope="module")
 def memory() -> Iterator[trivet.Engine]:
     things = ("kettle", "heron", "gate", "ladder", "lamp")
     with trivet.open(":memory:", embedder="hashing:64") as memory:
-        memory.add([{"id": f"d{n:02}", "text": f"the {things[n % 5]} by the {things[n % 3]}, {n}"} for n in range(40)])
+        memory.add(
+            [
+                {
+                    "id": f"d{n:02}",
+                    "text": f"the {things[n % 5]} by the {things[n % 3]}, {n}",
+                    "meta": {"odd": n % 2 == 1},
+                }
+                for n in range(40)
+            ]
+        )
         memory.wait()
         yield memory
 
 
 class TestInASearch:
-    def relevances(self, memory: trivet.Engine, **how: object) -> dict[str, float]:
+    def relevances(self, memory: trivet.Engine, **how: Any) -> dict[str, float]:
         return {hit.id: hit.relevance for hit in memory.search("kettle by the lamp", **how)}
 
-    def test_it_does_not_depend_on_the_fusion_nor_on_rerankers(self, memory: trivet.Engine) -> None:
-        usual = self.relevances(memory, k=40, rerankers=[])
-        assert len(usual) == 40
-        assert len(set(usual.values())) > 5
-        for how in ({"fusion": "rrf"}, {"fusion": "isr"}, {"normalize": "minmax"}, {"rerankers": ["learned"]}):
-            changed = self.relevances(memory, **{"k": 40, "rerankers": [], **how})
-            assert changed == pytest.approx(usual), how
+    @pytest.mark.parametrize("how", [{}, {"rerankers": []}, {"profile": "careful"}, {"fusion": "rrf"}, {"alpha": 1.0}])
+    def test_it_never_increases_down_the_list(self, memory: trivet.Engine, how: dict[str, Any]) -> None:
+        found = list(self.relevances(memory, k=40, **how).values())
+        assert len(found) == 40
+        assert all(before >= after for before, after in pairwise(found))
 
-    def test_nor_on_the_page(self, memory: trivet.Engine) -> None:
-        whole = self.relevances(memory, k=40)
+    @pytest.mark.parametrize("how", [{}, {"rerankers": []}])
+    def test_it_does_not_depend_on_k_or_the_page(self, memory: trivet.Engine, how: dict[str, Any]) -> None:
+        whole = self.relevances(memory, k=40, **how)
         paged = {}
         for offset in range(0, 40, 10):
-            paged |= self.relevances(memory, k=10, offset=offset)
+            paged |= self.relevances(memory, k=10, offset=offset, **how)
         assert paged == pytest.approx(whole)
+        assert self.relevances(memory, k=3, **how) == pytest.approx(dict(list(whole.items())[:3]))
+
+    def test_a_filter_does_not_change_it_where_the_order_agrees(self, memory: trivet.Engine) -> None:
+        alone = {"rerankers": [], "graph_weight": 0.0, "dense_weight": 0.0, "k": 40}
+        whole = self.relevances(memory, **alone)
+        odd = self.relevances(memory, where={"odd": True}, **alone)
+        assert odd and odd == pytest.approx({id: whole[id] for id in odd}, abs=0.02)
+
+    def test_a_hit_that_was_not_read_is_no_more_relevant_than_those_that_were(self, memory: trivet.Engine) -> None:
+        hits = memory.search(
+            "kettle by the lamp", k=40, profile="careful", rerankers=[{"name": "reader", "most_others": 5}]
+        )
+        read = [any(note.reranker == "reader" for note in hit.adjustments) for hit in hits]
+        assert read == [True] * 5 + [False] * 35
+        assert hits[5].relevance <= hits[4].relevance
+
+    def test_importance_is_no_part_of_it(self) -> None:
+        with trivet.open(":memory:", embedder="none") as memory:
+            memory.add("A kettle by the lamp.", id="right", importance=0.0)
+            memory.add("A heron by the gate.", id="wrong", importance=1.0)
+            plain = {hit.id: hit.relevance for hit in memory.search("kettle by the lamp")}
+            pushed = memory.search("kettle by the lamp", rerankers=[{"name": "importance", "floor": 0.0}])
+            assert sum(hit.relevance for hit in pushed) == pytest.approx(sum(plain.values()))
+            assert max(hit.relevance for hit in pushed) <= plain["right"]
 
     def test_a_threshold_works_on_it(self, memory: trivet.Engine) -> None:
         whole = self.relevances(memory, k=40)
@@ -157,12 +171,17 @@ class TestInASearch:
         kept = self.relevances(memory, k=40, min_relevance=middle)
         assert kept == pytest.approx({id: value for id, value in whole.items() if value >= middle})
 
+    def test_a_hit_has_a_word_for_it(self, memory: trivet.Engine) -> None:
+        hits = memory.search("kettle by the lamp", k=40)
+        order = ("strong", "likely", "weak")
+        assert [hit.confidence for hit in hits] == sorted((hit.confidence for hit in hits), key=order.index)
 
-def test_the_numbers_are_those_that_were_measured() -> None:
-    """`make calibration` writes the file: what ships is what it fitted, and it holds on topics it has not seen."""
-    (file,) = RESULTS.glob("calibration-*.json")
-    fitted = json.loads(file.read_text(encoding="utf-8"))
-    assert fitted["line"] == {name: getattr(relevance, name) for name in fitted["line"]}
-    assert {"INTERCEPT", "STRENGTH", "HEIGHT", "LEAD", "WAY"} == set(fitted["line"])
-    assert fitted["judged"]["calibration_error"] < 0.03
-    assert fitted["judged"]["log_loss"] < fitted["judged"]["log_loss_of_the_mean"]
+
+def test_the_coefficients_are_those_that_were_fitted() -> None:
+    """`make relevance` writes the file; every set in it was measured without its family."""
+    (file,) = RESULTS.glob("relevance-*.json")
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert {name: tuple(line) for name, line in found["coefficients"].items()} == {
+        name: getattr(relevance, name) for name in ("READ_BOTH", "READ", "BOTH", "WORDS", "MEANING")
+    }
+    assert all(profile["error"] < 0.08 for profile in found["profiles"].values())

@@ -1,4 +1,4 @@
-"""What does a real PostgreSQL say about the similarity of these texts?
+"""Record the similarities that a real PostgreSQL computes for some texts.
 
 Writes ``pg_trgm.jsonl`` beside itself, its first line saying where the numbers come from.
 

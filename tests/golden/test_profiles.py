@@ -1,4 +1,4 @@
-"""Does the whole engine, with each shipped profile, give the five seed systems' own numbers?
+"""A search with each profile that ships gives the numbers of the seed system it is named after.
 
 ``test_seed_fusion`` holds the arithmetic to the seeds on hand-made lists. Here the lists come out of a real search:
 vectors are given, texts are made, each leg is asked alone for its list, and the seed's own function, written out again
@@ -17,8 +17,8 @@ import pytest
 from trivet import PROFILES
 from trivet.engine import Engine
 from trivet.errors import InputError
-from trivet.profile import LEGS
-from trivet.trigrams import word_similarity
+from trivet.profile import BUILT_IN_LEGS as LEGS
+from trivet.text.trigrams import word_similarity
 from trivet.types import Results
 
 Open = Callable[..., Engine]
@@ -75,29 +75,30 @@ def scores(results: Results) -> Scores:
 def listed(memory: Engine, leg: str, depth: int, **how: Any) -> list[str]:
     """One leg's list, ``depth`` long, by asking it alone."""
     weights = {other: float(other == leg) for other in LEGS}
-    alone = {"weights": weights, "depths": dict.fromkeys(weights, "1k"), "rerankers": [], "fusion": "rrf"}
+    depths = dict.fromkeys(weights, "1k")
+    alone = {"weights": weights, "depths": depths, "rerankers": [], "fusion": "rrf", "context": 0.0}
     return ids(memory.search(QUERY, k=depth, vector=EAST, **{**alone, **how}))
 
 
 def depths_asked(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Filled by the next search: how deep each leg was asked to look."""
     seen: dict[str, int] = {}
-    for method, place in (("find_words", 2), ("find_near", 2), ("find_trigrams", 1)):
-        real = getattr(memory._shelf, method)
+    for name in ("lexical", "vectors", "trigrams"):
+        index = getattr(memory._collection, name)
 
-        def spy(*asked: Any, _real: Any = real, _name: str = method, _place: int = place) -> Any:
-            seen[_name] = asked[_place]
+        def spy(*asked: Any, _real: Any = index.search, _name: str = name) -> Any:
+            seen[_name] = asked[2]
             return _real(*asked)
 
-        monkeypatch.setattr(memory._shelf, method, spy)
+        monkeypatch.setattr(index, "search", spy)
     return seen
 
 
-def trap(memory: Engine, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+def trap(memory: Engine, monkeypatch: pytest.MonkeyPatch, index: str) -> None:
     def sprung(*_: Any) -> None:
-        raise AssertionError(f"{method} was called")
+        raise AssertionError(f"{index} was called")
 
-    monkeypatch.setattr(memory._shelf, method, sprung)
+    monkeypatch.setattr(getattr(memory._collection, index), "search", sprung)
 
 
 # --- seed 000 ---------------------------------------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Test000Episodes:
 
     def test_by_default_words_are_off(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         semantic = listed(trees, "dense", self.LIMIT)
-        trap(trees, monkeypatch, "find_words")
+        trap(trees, monkeypatch, "lexical")
         found = trees.search(QUERY, k=self.LIMIT, vector=EAST, profile="episodes")
         assert scores(found) == [(id, 1.0 / (60 + i + 1)) for i, id in enumerate(semantic)]
         assert found.degraded == ()  # not called, which is not the same as failed
@@ -148,7 +149,7 @@ class Test000Episodes:
 
     def test_the_guard_on_the_semantic_side(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         keyword = listed(trees, "lexical", 2 * self.LIMIT)
-        trap(trees, monkeypatch, "find_near")
+        trap(trees, monkeypatch, "vectors")
         found = trees.search(QUERY, k=self.LIMIT, profile="episodes", dense_weight=0, lexical_weight=1)
         assert scores(found) == fuse_episode_results([], keyword, 0, 1, self.LIMIT)
         assert found.degraded == ()
@@ -166,7 +167,7 @@ class Test000Episodes:
     def test_words_are_asked_for_twice_the_limit(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = depths_asked(trees, monkeypatch)
         trees.search(QUERY, k=self.LIMIT, vector=EAST, profile="episodes", lexical_weight=1)
-        assert asked == {"find_words": 2 * self.LIMIT, "find_near": self.LIMIT}
+        assert asked == {"lexical": 2 * self.LIMIT, "vectors": self.LIMIT}
 
     @pytest.mark.parametrize("sessions", [[1], [0, 2], [3, 99], [99]])
     def test_session_scope_on_both_sides(self, trees: Engine, sessions: list[int]) -> None:
@@ -241,7 +242,7 @@ class Test001Memories:
     def test_without_a_model_the_lexical_order_times_the_prior(self, open_store: Open) -> None:
         memory = open_store()
         memory.add([{key: value for key, value in item.items() if key != "vector"} for item in orchard()])
-        lexical = [hit.id for hit in memory.search(QUERY, k=40, alpha=0, graph_weight=0, rerankers=[])]
+        lexical = ids(memory.search(QUERY, k=40, alpha=0, graph_weight=0, context=0.0, rerankers=[]))
         found = memory.search(QUERY, k=40, profile="memories")
         assert dict(scores(found)) == dict(memories(lexical, [], self.IMPORTANCE))
         assert found.degraded[0].part == "dense"
@@ -253,7 +254,7 @@ class Test001Memories:
     def test_fifty_of_each(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = depths_asked(trees, monkeypatch)
         trees.search(QUERY, vector=EAST, profile="memories")
-        assert asked == {"find_words": 50, "find_near": 50}
+        assert asked == {"lexical": 50, "vectors": 50}
 
     def test_all_words_then_any(self, open_store: Open) -> None:
         """plainto_tsquery asks for every word; the fallback broadens to any."""
@@ -325,7 +326,7 @@ class Test002Chunks:
         )  # it says when it was cancelled, or spells the keywords
 
     def test_no_leg_is_asked_for_the_words(self, chunks: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-        trap(chunks, monkeypatch, "find_words")
+        trap(chunks, monkeypatch, "lexical")
         assert chunks.search(self.QUESTION, vector=EAST, profile="chunks").degraded == ()
 
     def test_top_ten_of_each(self, chunks: Engine) -> None:
@@ -460,21 +461,21 @@ class Test004Snippets:
     def test_three_times_the_limit_from_each(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = depths_asked(trees, monkeypatch)
         trees.search(QUERY, k=self.LIMIT, vector=EAST, profile="snippets")
-        assert asked == {"find_words": 15, "find_near": 15}
+        assert asked == {"lexical": 15, "vectors": 15}
 
     def test_twenty_results(self, trees: Engine) -> None:
         assert len(trees.search(QUERY, vector=EAST, profile="snippets")) == PROFILES["snippets"].k == 20
 
     def test_alpha_0_is_words_alone(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         fts = listed(trees, "lexical", 3 * self.LIMIT)
-        trap(trees, monkeypatch, "find_near")
+        trap(trees, monkeypatch, "vectors")
         found = trees.search(QUERY, k=self.LIMIT, vector=EAST, profile="snippets", alpha=0)
         assert ids(found) == fts[: self.LIMIT]
         assert found.degraded == ()
 
     def test_alpha_1_is_vectors_alone(self, trees: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         vectors = listed(trees, "dense", 3 * self.LIMIT)
-        trap(trees, monkeypatch, "find_words")
+        trap(trees, monkeypatch, "lexical")
         found = trees.search(QUERY, k=self.LIMIT, vector=EAST, profile="snippets", alpha=1)
         assert ids(found) == vectors[: self.LIMIT]
         assert found.degraded == ()

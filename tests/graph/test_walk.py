@@ -1,4 +1,4 @@
-"""Does a walk arrive where the arithmetic says, by ways that are there, and never through what may not be seen?"""
+"""The walk reaches the documents with the scores that the arithmetic gives, by real paths of visible documents."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trivet.graph import walk as module
-from trivet.graph.block import TITLE, Block, Entry, Graph
-from trivet.graph.walk import ABOUT, DECAY, HUB, RAREST, SHARED, TIES, Reached, Tie, walk
+from trivet.graph.edges import Edge
+from trivet.graph.mentions import TITLE, Block, Entry, Graph
+from trivet.graph.walk import ABOUT, DECAY, EDGES, HUB, RAREST, SHARED, Reached, walk
 
 FILM, COMPOSER, CITY, BAND = 1, 2, 3, 4  # concepts
 
@@ -23,13 +24,13 @@ def graph_of(named: Mapping[int, Mapping[int, int]]) -> Graph:
     return Graph([Block.of([Entry(did, did * 10, dict(found)) for did, found in named.items()])], "c{}".format)
 
 
-def none(dids: Sequence[int]) -> list[Tie]:
+def none(dids: Sequence[int]) -> list[Edge]:
     return []
 
 
-def found(graph: Graph, seeds: Mapping[int, float], ties: Any = none, seen: set[int] | None = None) -> list[Reached]:
+def found(graph: Graph, seeds: Mapping[int, float], edges: Any = none, seen: set[int] | None = None) -> list[Reached]:
     visible = None if seen is None else lambda dids: np.isin(dids, list(seen) or [0])
-    return walk(graph, ties, seeds, visible, 50)
+    return walk(graph, edges, seeds, visible, 50)
 
 
 def test_a_title_that_is_mentioned_is_reached_and_so_is_what_that_mentions() -> None:
@@ -76,16 +77,16 @@ def test_the_rarest_concepts_are_followed() -> None:
     assert reached == {200 + at for at in range(1, RAREST + 1)}
 
 
-def test_ties_and_names_share_the_mass() -> None:
+def test_edges_and_concepts_share_the_mass() -> None:
     graph = graph_of({1: {COMPOSER: 0}, 2: {COMPOSER: TITLE}, 3: {}, 4: {}})
 
-    def ties(dids: Sequence[int]) -> list[Tie]:
-        return [Tie(1, 3, 3.0, "part-of"), Tie(1, 4, 1.0, "see-also"), Tie(1, 1, 9.0, "itself")] if 1 in dids else []
+    def edges(dids: Sequence[int]) -> list[Edge]:
+        return [Edge(1, 3, 3.0, "part-of"), Edge(1, 4, 1.0, "see-also"), Edge(1, 1, 9.0, "itself")] if 1 in dids else []
 
-    reached = {item.did: item for item in found(graph, {1: 1.0}, ties)}
-    assert reached[3].score == pytest.approx(TIES * 0.75, rel=1e-6)
-    assert reached[4].score == pytest.approx(TIES * 0.25, rel=1e-6)
-    assert reached[2].score == pytest.approx(1 - TIES, rel=1e-6)
+    reached = {item.did: item for item in found(graph, {1: 1.0}, edges)}
+    assert reached[3].score == pytest.approx(EDGES * 0.75, rel=1e-6)
+    assert reached[4].score == pytest.approx(EDGES * 0.25, rel=1e-6)
+    assert reached[2].score == pytest.approx(1 - EDGES, rel=1e-6)
     assert reached[3].path == (1, "part-of", 3)
     assert reached[3].pid == 30
 
@@ -100,10 +101,10 @@ def test_an_invisible_document_is_neither_reached_nor_passed_through() -> None:
     assert found(graph, {1: 1.0}, seen={1, 3}) == []
     assert found(graph, {1: 1.0}, seen={2, 3}) == []
 
-    def ties(dids: Sequence[int]) -> list[Tie]:
-        return [Tie(did, did + 1, 1.0, "next") for did in dids]
+    def edges(dids: Sequence[int]) -> list[Edge]:
+        return [Edge(did, did + 1, 1.0, "next") for did in dids]
 
-    assert found(graph_of({1: {}, 2: {}, 3: {}}), {1: 1.0}, ties, seen={1, 3}) == []
+    assert found(graph_of({1: {}, 2: {}, 3: {}}), {1: 1.0}, edges, seen={1, 3}) == []
 
 
 # --- the same by dictionaries -----------------------------------------------------------------------------------------
@@ -112,12 +113,13 @@ named = st.dictionaries(
     st.integers(1, 9), st.dictionaries(st.integers(1, 6), st.sampled_from([0, 0, TITLE]), max_size=4), max_size=9
 )
 masses = st.dictionaries(st.integers(1, 9), st.sampled_from([0.1, 0.25, 0.5]), max_size=3)
-tied = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.5, 1.0, 2.0])), max_size=6)
+linked = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from([0.5, 1.0, 2.0])), max_size=6)
 
 
 def by_hand(
-    named: Mapping[int, Mapping[int, int]], seeds: Mapping[int, float], ties: list[Any], seen: set[int]
+    named: Mapping[int, Mapping[int, int]], seeds: Mapping[int, float], linked: list[Any], seen: set[int]
 ) -> dict[int, float]:
+    """Walk document by document, as the module docstring says it."""
     frequency: dict[int, int] = defaultdict(int)
     for concepts in named.values():
         for concept in concepts:
@@ -128,8 +130,8 @@ def by_hand(
     for hop in range(module.HOPS):
         arrived: dict[int, float] = defaultdict(float)
         for did, value in mass.items():
-            ways = [(t, w) for s, t, w in ties if s == did and t != did and t in seen]
-            says: list[tuple[float, dict[int, float]]] = []
+            edges = [(t, w) for s, t, w in linked if s == did and t != did and t in seen]
+            followed: list[tuple[float, dict[int, float]]] = []  # weight of a concept, trust by document
             for concept, mark in named.get(did, {}).items():
                 if frequency[concept] < 2:
                     continue
@@ -142,12 +144,13 @@ def by_hand(
                             trusts[other] = trust
                 if trusts:
                     rarity = log(max(len(named), 2) / frequency[concept])
-                    says.append((max(max(trusts.values()) * rarity, 1e-6), trusts))
-            both = bool(ways and says)
-            for target, weight in ways:
-                arrived[target] += value * (TIES if both else 1.0) * weight / sum(w for _, w in ways)
-            for say, trusts in says:
-                part = value * (1 - TIES if both else 1.0) * say / sum(s for s, _ in says)
+                    followed.append((max(max(trusts.values()) * rarity, 1e-6), trusts))
+            both = bool(edges and followed)
+            for target, weight in edges:
+                arrived[target] += value * (EDGES if both else 1.0) * weight / max(1.0, sum(w for _, w in edges))
+            best = max((max(trusts.values()) for _, trusts in followed), default=0.0)
+            for weight, trusts in followed:
+                part = best * value * (1 - EDGES if both else 1.0) * weight / sum(w for w, _ in followed)
                 for other, trust in trusts.items():
                     arrived[other] += part * trust / sum(trusts.values())
         for did, value in arrived.items():
@@ -156,14 +159,14 @@ def by_hand(
     return dict(total)
 
 
-@given(named, masses, tied, st.sets(st.integers(1, 9)))
+@given(named, masses, linked, st.sets(st.integers(1, 9)))
 def test_a_walk_is_what_dictionaries_say(
-    named: dict[int, dict[int, int]], seeds: dict[int, float], tied: list[Any], hidden: set[int]
+    named: dict[int, dict[int, int]], seeds: dict[int, float], linked: list[Any], hidden: set[int]
 ) -> None:
     seen = set(range(1, 10)) - hidden
-    ties = [Tie(source, target, weight, "tie") for source, target, weight in tied]
-    reached = found(graph_of(named), seeds, lambda dids: [tie for tie in ties if tie.source in dids], seen)
-    expected = by_hand(named, seeds, tied, seen)
+    edges = [Edge(source, target, weight, "part-of") for source, target, weight in linked]
+    reached = found(graph_of(named), seeds, lambda dids: [edge for edge in edges if edge.source in dids], seen)
+    expected = by_hand(named, seeds, linked, seen)
     assert {item.did: item.score for item in reached} == pytest.approx(expected)
     assert [item.score for item in reached] == sorted((item.score for item in reached), reverse=True)
     for item in reached:
@@ -189,12 +192,12 @@ def test_in_one_block_or_in_two_a_walk_is_the_same(named: dict[int, dict[int, in
         [Block.of([entry for entry in entries if (entry.did < cut) is first]) for first in (True, False)], "c{}".format
     )
     seeds = {entry.did: 1.0 / at for at, entry in enumerate(entries[:4], start=2)}
-    ties = [Tie(entries[0].did, entries[-1].did, 0.7, "next")]
+    edges = [Edge(entries[0].did, entries[-1].did, 0.7, "next")]
 
-    def tied(dids: Sequence[int]) -> list[Tie]:
-        return [tie for tie in ties if tie.source in dids]
+    def edges_of(dids: Sequence[int]) -> list[Edge]:
+        return [edge for edge in edges if edge.source in dids]
 
     for visible in (None, lambda dids: dids % 3 > 0):
-        apart, whole = walk(two, tied, seeds, visible, 50), walk(one, tied, seeds, visible, 50)
+        apart, whole = walk(two, edges_of, seeds, visible, 50), walk(one, edges_of, seeds, visible, 50)
         assert [(item.did, item.pid) for item in apart] == [(item.did, item.pid) for item in whole]
         assert [item.score for item in apart] == pytest.approx([item.score for item in whole], abs=1e-12)

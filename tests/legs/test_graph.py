@@ -1,33 +1,37 @@
-"""Does the graph leg begin at the right documents, with the right mass, and say when there is nothing to go on?"""
+"""The graph leg starts from the right documents, with the right mass, and says when there is no way on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from trivet.concepts import concepts, digest
-from trivet.graph.block import TITLE, Block, Entry
-from trivet.graph.block import Graph as Blocks
-from trivet.graph.walk import Tie
-from trivet.legs.graph import ASKED, CEILING, FAINT, Graph, heads
-from trivet.legs.question import Question
+from trivet.graph.edges import Edge
+from trivet.graph.mentions import TITLE, Block, Entry
+from trivet.graph.mentions import Graph as Blocks
+from trivet.legs.graph import CEILING, FAINT, TITLED, Graph, heads
+from trivet.legs.leg import LegQuery
+from trivet.text.concepts import digest
 from trivet.types import Ranking
 
 TARN, OSLO = digest("tarn valley"), digest("oslo")
 
 
 class Connected:
-    def __init__(self, *entries: Entry, ties: Sequence[Tie] = ()) -> None:
-        self.blocks, self.listed = Blocks([Block.of(entries)], lambda value: {TARN: "Tarn Valley"}.get(value, "")), ties
+    def __init__(self, *entries: Entry, edges: Sequence[Edge] = ()) -> None:
+        self.blocks, self.listed = (
+            Blocks([Block.of(entries)], lambda value: {TARN: "Tarn Valley"}.get(value, "")),
+            edges,
+        )
 
-    def graph(self, version: int) -> Blocks:
+    def mentions(self, version: int) -> Blocks:
         assert version == 42
         return self.blocks
 
-    def ties(self, dids: Sequence[int], version: int) -> Sequence[Tie]:
+    def edges(self, dids: Sequence[int], version: int, sessions: bool = True) -> Sequence[Edge]:
         return [tie for tie in self.listed if tie.source in dids]
 
 
@@ -42,8 +46,9 @@ class Only:
 VALLEY = (Entry(1, 10, {TARN: 0}), Entry(2, 20, {TARN: TITLE, OSLO: 0}), Entry(3, 30, {OSLO: TITLE}))
 
 
-def rank(connected: Connected, text: str = "who?", depth: int = 9, **question: Any) -> Ranking:
-    return Graph(concepts, connected).rank(Question(text, 42, **question), depth)
+def rank(connected: Connected, text: str = "who?", depth: int = 9, **query: Any) -> Ranking:
+    collection: Any = SimpleNamespace(analyzer=SimpleNamespace(stop_words=frozenset()))
+    return Graph(collection, connected).rank(LegQuery(text, 42, **query), depth)  # type: ignore[arg-type]
 
 
 def test_heads_count_by_rank_and_strength() -> None:
@@ -75,9 +80,9 @@ def test_a_title_in_the_question_is_a_seed_too() -> None:
     assert found.keys[0] == 1
     assert found.paths[0] == (2, "Tarn Valley", 1)
     reached = dict(zip(found.keys, found.scores, strict=True))
-    assert reached[1] + reached[3] == pytest.approx(ASKED)
+    assert reached[1] + reached[3] == pytest.approx(TITLED)
     both = rank(Connected(*VALLEY), text="what is in Tarn Valley?", seeds=((1, 1.0),))
-    assert dict(zip(both.keys, both.scores, strict=True))[2] >= 1.0 - ASKED
+    assert dict(zip(both.keys, both.scores, strict=True))[2] >= 1.0 - TITLED
 
 
 def test_the_scope_holds_for_seeds_of_the_question_and_on_the_way() -> None:
@@ -92,9 +97,9 @@ def test_depth_and_gate_cut() -> None:
 
 
 def test_no_seeds_and_no_way_are_said() -> None:
-    assert rank(Connected(*VALLEY)).notes == ("nothing to begin at",)
-    assert rank(Connected(Entry(1, 10, {})), seeds=((1, 1.0),)).notes == ("no clear way from the seeds",)
-    faint = Connected(Entry(1, 10, {}), Entry(2, 20, {}), ties=[Tie(1, 2, FAINT / 2, "see-also")])
-    assert rank(faint, seeds=((1, 1.0),)).notes == ("no clear way from the seeds",)
-    clear = Connected(Entry(1, 10, {}), Entry(2, 20, {}), ties=[Tie(1, 2, FAINT * 2, "see-also")])
+    assert rank(Connected(*VALLEY)).notes == ("no seeds",)
+    assert rank(Connected(Entry(1, 10, {})), seeds=((1, 1.0),)).notes == ("nothing is connected with the seeds",)
+    faint = Connected(Entry(1, 10, {}), Entry(2, 20, {}), edges=[Edge(1, 2, FAINT / 2, "see-also")])
+    assert rank(faint, seeds=((1, 1.0),)).notes == ("nothing is connected with the seeds",)
+    clear = Connected(Entry(1, 10, {}), Entry(2, 20, {}), edges=[Edge(1, 2, FAINT * 2, "see-also")])
     assert rank(clear, seeds=((1, 1.0),)).keys == (2,)

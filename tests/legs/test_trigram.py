@@ -1,36 +1,46 @@
-"""Does the trigram leg give what scoring every passage with ``word_similarity`` would?"""
+"""The trigram leg gives what scoring every passage with ``word_similarity`` would."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.analysis import Analyzer
 from trivet.engine import Engine
 from trivet.legs import trigram
-from trivet.legs.question import Question
+from trivet.legs.leg import LegQuery
 from trivet.legs.trigram import Trigram
-from trivet.trigrams import word_similarity
+from trivet.stores.sqlite.trigrams import LIKELIEST, PER_DOCUMENT, rank_candidates
+from trivet.text.analysis import Analyzer
+from trivet.text.trigrams import word_similarity
 
 KEYWORDS = Analyzer("en").keywords
 
 
-class Shelf:
+class Index:
     """Proposes all its passages, pid by pid; pid 21 is the second passage of document 2."""
 
     def __init__(self, texts: dict[int, str]) -> None:
         self.texts, self.asked = texts, []
 
-    def find_trigrams(self, terms: Sequence[str], depth: int, scope: Any, version: int) -> list[tuple[float, int, int]]:
-        self.asked.append((list(terms), depth, scope, version))
-        return [(1.0, pid, pid // 10) for pid in list(self.texts)[:depth]]
+    def search(self, keywords: str, threshold: float, depth: int, scope: Any, version: int) -> Any:
+        def propose(trigrams: list[str], count: int) -> list[tuple[float, int, int]]:
+            self.asked.append((trigrams, count, scope, version))
+            return [(1.0, pid, pid // 10) for pid in list(self.texts)[:count]]
+
+        return rank_candidates(keywords, threshold, depth, propose, self.passage_texts)
 
     def passage_texts(self, pids: Sequence[int]) -> dict[int, str]:
         return {pid: self.texts[pid] for pid in pids if pid in self.texts}
+
+
+def leg(index: Index, keywords: Any = KEYWORDS) -> Trigram:
+    collection: Any = SimpleNamespace(trigrams=index, analyzer=SimpleNamespace(keywords=keywords))
+    return Trigram(collection)
 
 
 def by_hand(texts: dict[int, str], keywords: str, threshold: float, depth: int) -> list[tuple[int, float]]:
@@ -53,22 +63,22 @@ class TestKeywords:
         assert KEYWORDS("who was it") == ["who", "was", "it"]
 
     def test_what_is_asked_of_the_store(self) -> None:
-        shelf, scope = Shelf({}), object()
-        Trigram(KEYWORDS, shelf).rank(Question("the Fox", 42, scope), 3)
-        assert shelf.asked == [(["  f", " fo", "fox", "ox "], trigram.LIKELIEST, scope, 42)]
-        Trigram(KEYWORDS, shelf).rank(Question("the Fox", 42, scope), 500)
-        assert shelf.asked[1][1] == trigram.PER_WANTED * 500
+        index, scope = Index({}), object()
+        leg(index).rank(LegQuery("the Fox", 42, scope), 3)
+        assert index.asked == [(["  f", " fo", "fox", "ox "], LIKELIEST, scope, 42)]
+        leg(index).rank(LegQuery("the Fox", 42, scope), 500)
+        assert index.asked[1][1] == PER_DOCUMENT * 500
 
     @pytest.mark.parametrize("text", ["?!", "", "\u2014", "\U0001f600"])
     def test_no_keywords_no_call(self, text: str) -> None:
-        shelf = Shelf({10: "text"})
-        made = Trigram(KEYWORDS, shelf).rank(Question(text, 1), 5)
-        assert (made.keys, made.notes, shelf.asked) == ((), ("no keywords in the question",), [])
+        index = Index({10: "text"})
+        made = leg(index).rank(LegQuery(text, 1), 5)
+        assert (made.keys, made.notes, index.asked) == ((), ("no keywords in the query",), [])
 
     def test_a_page_of_keywords_is_cut(self) -> None:
-        shelf = Shelf({})
-        Trigram(KEYWORDS, shelf).rank(Question(" ".join(f"word{n}" for n in range(5_000)), 1), 5)
-        assert len(shelf.asked[0][0]) < trigram.MAX_CHARACTERS + 1
+        index = Index({})
+        leg(index).rank(LegQuery(" ".join(f"word{n}" for n in range(5_000)), 1), 5)
+        assert len(index.asked[0][0]) < trigram.MAX_CHARACTERS + 1
 
 
 class TestScoring:
@@ -81,7 +91,7 @@ class TestScoring:
     def test_as_if_every_passage_were_scored(
         self, texts: dict[int, str], query: str, gate: float | None, depth: int
     ) -> None:
-        made = Trigram(str.split, Shelf(texts)).rank(Question(query, 1, gate=gate), depth)
+        made = leg(Index(texts), str.split).rank(LegQuery(query, 1, gate=gate), depth)
         if not query.split():
             assert made.keys == ()
             return
@@ -92,36 +102,36 @@ class TestScoring:
             assert word_similarity(" ".join(query.split()), texts[pid]) == score
 
     def test_the_threshold_is_reached_by_what_equals_it(self) -> None:
-        shelf = Shelf({10: "stargate"})
+        index = Index({10: "stargate"})
         score = word_similarity("stargates", "stargate")
         assert 0.3 < score < 1.0
         for gate, kept in ((score, 1), (score + 1e-9, 0)):
-            assert len(Trigram(KEYWORDS, shelf).rank(Question("stargates", 1, gate=gate), 5)) == kept
+            assert len(leg(index).rank(LegQuery("stargates", 1, gate=gate), 5)) == kept
 
     def test_without_a_gate_it_is_seed_002s(self) -> None:
         assert trigram.THRESHOLD == 0.3
-        shelf = Shelf({10: "a text on stargates", 20: "nothing of the kind"})
-        assert Trigram(KEYWORDS, shelf).rank(Question("stargate", 1), 5).keys == (1,)
+        index = Index({10: "a text on stargates", 20: "nothing of the kind"})
+        assert leg(index).rank(LegQuery("stargate", 1), 5).keys == (1,)
 
     def test_typos_and_parts_of_words(self) -> None:
-        shelf = Shelf({10: "the Stargate Atlantis series", 20: "a cooking show"})
-        assert Trigram(KEYWORDS, shelf).rank(Question("stargaet atlantsi", 1), 5).keys == (1,)
+        index = Index({10: "the Stargate Atlantis series", 20: "a cooking show"})
+        assert leg(index).rank(LegQuery("stargaet atlantsi", 1), 5).keys == (1,)
 
     def test_one_per_document_by_its_best_passage(self) -> None:
-        made = Trigram(KEYWORDS, Shelf({20: "fix", 21: "fox", 10: "foxes"})).rank(Question("fox", 1), 5)
+        made = leg(Index({20: "fix", 21: "fox", 10: "foxes"})).rank(LegQuery("fox", 1), 5)
         assert (made.keys, made.passages) == ((2, 1), (21, 10))
         assert made.scores[0] == 1.0
 
     def test_a_passage_that_went_meanwhile_is_passed_over(self) -> None:
-        shelf = Shelf({10: "fox", 20: "fox"})
-        shelf.passage_texts = lambda pids: {20: "fox"}  # type: ignore[method-assign]
-        assert Trigram(KEYWORDS, shelf).rank(Question("fox", 1), 5).keys == (2,)
+        index = Index({10: "fox", 20: "fox"})
+        index.passage_texts = lambda pids: {20: "fox"}  # type: ignore[method-assign]
+        assert leg(index).rank(LegQuery("fox", 1), 5).keys == (2,)
 
     def test_it_says_when_there_were_more_than_were_scored(self) -> None:
-        few = Trigram(KEYWORDS, Shelf(dict.fromkeys(range(10, 9 + trigram.LIKELIEST), "fox")))
-        assert few.rank(Question("fox", 1), 5).notes == ()
-        many = Trigram(KEYWORDS, Shelf(dict.fromkeys(range(10, 10 + trigram.LIKELIEST), "fox")))
-        assert many.rank(Question("fox", 1), 5).notes == (f"scored the {trigram.LIKELIEST} likeliest passages",)
+        few = leg(Index(dict.fromkeys(range(10, 9 + LIKELIEST), "fox")))
+        assert few.rank(LegQuery("fox", 1), 5).notes == ()
+        many = leg(Index(dict.fromkeys(range(10, 10 + LIKELIEST), "fox")))
+        assert many.rank(LegQuery("fox", 1), 5).notes == (f"scored the {LIKELIEST} likeliest passages",)
 
 
 @pytest.mark.parametrize("query", ["harbour lights", "harbor", "lantren", "kettle", "ttl", "stone river"])

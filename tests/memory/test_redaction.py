@@ -1,4 +1,4 @@
-"""Are secrets taken out, and is nothing else?"""
+"""Secrets are removed, and nothing else."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_long_text_takes_no_time() -> None:
         "password is " * 20_000,
         "x:" * 90_000,
     ):
-        redact(text)
+        assert redact(text) == (text, ()), text[:30]
 
 
 def test_values_in_metadata_are_looked_at_and_keys_are_not() -> None:

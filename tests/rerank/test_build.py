@@ -1,3 +1,5 @@
+"""Rerankers by name: the registry, the options and what a class tells of itself."""
+
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
@@ -6,7 +8,11 @@ from math import nan
 import pytest
 
 from trivet.errors import InputError
-from trivet.rerank import RERANKERS, Composite, Dedup, Exact, Importance, build, describe
+from trivet.rerank import RERANKERS, build, describe
+from trivet.rerank.composite import Composite
+from trivet.rerank.dedup import Dedup
+from trivet.rerank.exact import Exact
+from trivet.rerank.importance import Importance
 
 
 def test_built_by_name_with_defaults_or_settings() -> None:
@@ -17,14 +23,26 @@ def test_built_by_name_with_defaults_or_settings() -> None:
     assert build("exact", {"bonus": 0}) == Exact(bonus=0)
 
 
-def test_the_table_goes_by_their_own_names() -> None:
-    assert {name: kind.name for name, kind in RERANKERS.items()} == {name: name for name in RERANKERS}
+def test_a_reranker_is_registered_under_its_own_name() -> None:
+    assert [kind.name for _, kind in RERANKERS.items()] == RERANKERS.names()
+    with pytest.raises(InputError, match=r"'other' is <class .*Exact'>; register a subclass of Reranker whose name is"):
+        RERANKERS.add("other", Exact)
+    with pytest.raises(InputError, match="'other' is 3; register a subclass of Reranker"):
+        RERANKERS.add("other", 3)  # type: ignore[arg-type]
+
+
+def test_a_class_says_what_the_search_has_to_know_of_it() -> None:
+    kinds = dict(RERANKERS.items())
+    assert [name for name, kind in kinds.items() if kind.drops_only] == ["dedup"]
+    assert [name for name, kind in kinds.items() if kind.requires] == ["avoid", "temporal"]
+    assert [name for name, kind in kinds.items() if kind.needs_scorer] == ["cross_encoder"]
+    assert {name: kind.sees for name, kind in kinds.items() if kind.sees} == {"learned": 60, "temporal": 100}
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("importanse", {}, "reranker 'importanse' is not known; known: exact, importance, composite, dedup"),
+        ("importanse", {}, "reranker: 'importanse' is unknown; known: exact, importance, composite, dedup"),
         ("importance", {"flor": 1}, "reranker 'importance' has no option 'flor'; known: floor"),
         ("importance", {"floor": 1.5}, r"reranker 'importance': floor is 1\.5; allowed: a number from 0 to 1"),
         ("importance", {"floor": nan}, "floor is nan; allowed: a number from 0 to 1"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from trivet.errors import InputError
-from trivet.rerank import Composite
+from trivet.rerank.composite import Composite
 from trivet.types import Hit, Query
 
 MakeHit = Callable[..., Hit]

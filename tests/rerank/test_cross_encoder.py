@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from trivet.rerank import CrossEncoder, Tools
-from trivet.rerank.cross_encoder import NO_SCORER, blend, lead
+from trivet.rerank import Tools
+from trivet.rerank.cross_encoder import NO_SCORER, CrossEncoder, blend, lead
 from trivet.types import Hit, Query
 
 MakeHit = Callable[..., Hit]
@@ -75,7 +75,7 @@ def test_the_model_orders_and_says_why(hits: list[Hit]) -> None:
     assert done.note == "5 of 5 scored"
     (change,) = done.hits[0].adjustments
     assert (change.reranker, change.before, change.after) == ("cross_encoder", hits[4].score, done.hits[0].score)
-    assert change.reason == "read together: 8"
+    assert change.reason == "model score 8"
 
 
 def test_the_arithmetic_of_the_blend(hits: list[Hit]) -> None:
@@ -105,7 +105,7 @@ def test_without_a_scorer_the_way_out_is_said(hits: list[Hit]) -> None:
     assert done.hits == hits
     ((part, reason),) = [(item.part, item.reason) for item in done.degraded]
     assert (part, reason) == ("cross_encoder", NO_SCORER)
-    assert "--scorer" in reason and "TRIVET_SCORER" in reason and "scorer='folder:PATH'" in reason
+    assert "--scorer" in reason and "TRIVET_SCORER" in reason and "folder:PATH" in reason
 
 
 @pytest.mark.parametrize("count", [0, 1])
@@ -125,7 +125,7 @@ def test_it_is_asked_in_batches_in_the_fused_order_and_only_for_news(hits: list[
     done = PLAIN.apply(hits, QUERY, Tools(scorer))
     assert scorer.asked == [["a", "c"], ["d", "e"]]
     assert names(done.hits) == "ebdca"
-    assert done.note == "5 of 5 scored, 1 of them remembered"
+    assert done.note == "5 of 5 scored, 1 of them from the cache"
 
 
 def test_out_of_time_the_rest_keeps_its_fused_order(hits: list[Hit]) -> None:
@@ -137,7 +137,8 @@ def test_out_of_time_the_rest_keeps_its_fused_order(hits: list[Hit]) -> None:
     (told,) = done.degraded
     assert told.part == "cross_encoder"
     assert told.reason == (
-        "from hit 4 on the fused order stands: 50 ms were over; raise budget_ms, or lower the profile's pool"
+        "from hit 4 on the fused order is kept: the time limit of 50 ms is over; "
+        "raise budget_ms, or lower the profile's pool"
     )
     assert done.note == "3 of 5 scored"
     assert scorer.asked[-1] == ["d"], "nothing more is asked for"
@@ -146,7 +147,7 @@ def test_out_of_time_the_rest_keeps_its_fused_order(hits: list[Hit]) -> None:
 def test_out_of_time_at_once(hits: list[Hit]) -> None:
     done = CrossEncoder(budget_ms=1).apply(hits, QUERY, Tools(Told(SCORES, late=["a"])))
     assert done.hits == hits
-    assert done.degraded[0].reason.startswith("the fused order stands: 1 ms were over")
+    assert done.degraded[0].reason.startswith("the fused order is kept: the time limit of 1 ms is over")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it broke"), TimeoutError("it broke")])
@@ -155,7 +156,7 @@ def test_a_failing_scorer_costs_its_opinion(hits: list[Hit], error: Exception) -
     scorer.fail = error
     done = CrossEncoder().apply(hits, QUERY, Tools(scorer))
     assert done.hits == hits
-    assert done.degraded[0].reason == "the fused order stands: it broke"
+    assert done.degraded[0].reason == "the fused order is kept: it broke"
 
 
 def test_an_error_without_words_is_told_by_its_kind(hits: list[Hit]) -> None:
@@ -169,17 +170,17 @@ def test_a_model_that_cannot_be_opened(hits: list[Hit]) -> None:
     scorer.closed = "the file is broken"
     done = CrossEncoder().apply(hits, QUERY, Tools(scorer))
     assert (done.hits, scorer.asked) == (hits, [])
-    assert done.degraded[0].reason == "the fused order stands: the file is broken"
+    assert done.degraded[0].reason == "the fused order is kept: the file is broken"
     scorer.remembered = list("abcde")
     assert CrossEncoder().apply(hits, QUERY, Tools(scorer)).degraded == (), "what is remembered needs no model"
 
 
 def test_a_model_that_is_opened_for_too_long(hits: list[Hit], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trivet.rerank.cross_encoder.OPENING", 0.02)
+    monkeypatch.setattr("trivet.rerank.scoring.OPENING", 0.02)
     scorer = Told(SCORES)
     scorer.closed = ""
     done = CrossEncoder().apply(hits, QUERY, Tools(scorer))
-    assert done.degraded[0].reason == "the fused order stands: the scorer was not opened within 0.02 s"
+    assert done.degraded[0].reason == "the fused order is kept: the scorer did not load within 0.02 s"
 
 
 def test_scores_that_are_all_the_same_are_no_opinion(hits: list[Hit]) -> None:
@@ -230,7 +231,7 @@ def test_a_future_that_comes_late_is_let_go(hits: list[Hit]) -> None:
         done = CrossEncoder(budget_ms=20).apply(hits, QUERY, Tools(Threaded(SCORES, batch=1)))
         gate.set()
     assert done.hits == hits
-    assert "20 ms were over" in done.degraded[0].reason
+    assert "the time limit of 20 ms is over" in done.degraded[0].reason
 
 
 # --- what holds whatever the numbers ----------------------------------------------------------------------------------

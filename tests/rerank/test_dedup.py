@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from trivet.rerank import Dedup
+from trivet.rerank.dedup import Dedup
 from trivet.types import Document, Hit, Passage, Query
 
 MakeHit = Callable[..., Hit]

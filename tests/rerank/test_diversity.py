@@ -1,4 +1,4 @@
-"""Do ``mmr`` and ``cap`` bring variety, and at the price they name?"""
+"""``mmr`` and ``cap``: the order and the scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from trivet.errors import InputError
-from trivet.rerank import Cap, Mmr
+from trivet.rerank.cap import Cap
+from trivet.rerank.mmr import Mmr
 from trivet.types import Hit, Query
 
 MakeHit = Callable[..., Hit]
@@ -28,7 +29,7 @@ class TestMmr:
         by_id = {h.id: h for h in Mmr(weight=0.6).rerank(hits, Query("red"))}
         # one of two words in common: cosine 1 / sqrt(2 * 2); spread 1, worst 0
         assert by_id["b"].score == pytest.approx(0.6 * 0.5 - 0.4 * 0.5)
-        assert by_id["b"].adjustments[0].reason == "likeness to a hit before it 0.50"
+        assert by_id["b"].adjustments[0].reason == "similarity to a hit above it 0.50"
 
     def test_a_weight_of_one_changes_nothing(self, hit: MakeHit) -> None:
         hits = [hit("a", 1.0, text="same"), hit("b", 0.5, text="same")]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from trivet.rerank import Exact
+from trivet.rerank.exact import Exact
 from trivet.types import Adjustment, Hit, Query
 
 MakeHit = Callable[..., Hit]

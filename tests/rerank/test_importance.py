@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.rerank import Importance
+from trivet.rerank.importance import Importance
 from trivet.types import Adjustment, Hit, Query
 
 MakeHit = Callable[..., Hit]

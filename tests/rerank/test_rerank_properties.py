@@ -1,4 +1,4 @@
-"""What holds for every reranker, whatever the hits?"""
+"""Properties that hold for every reranker and any hits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.rerank import Composite, Reranker, build, describe
+from trivet.rerank import Reranker, build, describe
+from trivet.rerank.composite import Composite
 from trivet.types import Hit, Query
 
 MakeHit = Callable[..., Hit]
@@ -43,6 +44,8 @@ def test_the_contract(hit: MakeHit, reranker: Reranker, made: list[tuple[float, 
     assert {h.id for h in ranked} <= given_hits.keys(), "a hit was added"
     assert [h.rank for h in ranked] == list(range(1, len(ranked) + 1))
     assert all(a.score > b.score or (a.score == b.score and int(a.id) < int(b.id)) for a, b in pairwise(ranked))
+    if reranker.drops_only:
+        assert [(h.id, h.score) for h in ranked] == [(h.id, h.score) for h in hits if h.id in {h.id for h in ranked}]
     for after in ranked:
         before = given_hits[after.id]
         assert isfinite(after.score)

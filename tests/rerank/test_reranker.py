@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from trivet.rerank import Importance, renumbered
+from trivet.rerank import renumbered
+from trivet.rerank.importance import Importance
 from trivet.rerank.reranker import Option, best_first, scaled
 from trivet.types import Adjustment, Hit
 

@@ -1,4 +1,4 @@
-"""Does a hit of the time that was asked for go up, and by how much?"""
+"""``temporal`` promotes documents from the period of the query, ``recency`` newer ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from math import exp
 
 import pytest
 
-from trivet.rerank import Recency, Temporal
-from trivet.types import Hit, Query
-from trivet.understanding import Understood, Window
+from trivet.rerank.recency import Recency
+from trivet.rerank.temporal import Temporal
+from trivet.types import Hit, Query, Understood, Window
 
 MakeHit = Callable[..., Hit]
 MAY = Window(datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC), "in May")

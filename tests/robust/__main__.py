@@ -1,4 +1,4 @@
-"""Does the store hold under faults and load? ``PYTHONPATH=tests python -m robust [--short] [--only PART …]``
+"""Run the robust suite: faults, load and hostile input. ``PYTHONPATH=tests python -m robust [--short] [--only PART …]``
 
 Every part prints its progress to stderr; the last line, on stdout, holds the figures. Exit code 1 if any of what is
 promised to be zero is not.

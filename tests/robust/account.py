@@ -1,4 +1,4 @@
-"""What was done, and what was not as promised?
+"""The account of a robust run: what was done, and what was not as promised.
 
 Every part of the suite counts into one account. Faults have a kind; a kind that is promised to be zero and is not
 fails the run. The last line that is printed is the whole of it.

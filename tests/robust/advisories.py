@@ -1,4 +1,4 @@
-"""Has anything that trivet stands on a known weakness? (pip-audit, told honestly)
+"""Look for known weaknesses of the dependencies with pip-audit, and say so where its database cannot be reached.
 
 pip-audit asks a database on the network. Where that cannot be reached it passes every package over and still says that
 it found nothing; here such a package counts as not compared, and the last line says how many were.

@@ -1,4 +1,4 @@
-"""Is a backup that was made while others wrote a whole store, with everything that was acknowledged before it began?"""
+"""A backup made while others write is a whole store with everything acknowledged before it began."""
 
 from __future__ import annotations
 

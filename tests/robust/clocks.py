@@ -1,4 +1,4 @@
-"""Is everything kept and found when the clock jumps back and forth?
+"""Everything is kept and found when the clock jumps back and forth.
 
 The clock every module of trivet reads is exchanged for one that jumps by up to ten years at every look.
 """

@@ -1,4 +1,4 @@
-"""Do eight processes that read and write one store lose or see anything wrong?"""
+"""Eight processes that read and write one store lose nothing and see nothing wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is damage to any file of the store told or mended, and never taken for the truth?
+"""Damage to any file of the store is reported or repaired, and never trusted.
 
 The truth: a flipped bit, a page of zeroes, a cut: the store is refused, or ``verify`` says what is wrong, or nothing
 of what is stored changed. Its log: the same, or the last commit is missing as after a power cut, whole. The indexes:

@@ -12,7 +12,8 @@ import trivet
 from robust.account import Account, Scale
 from stores.sqlite.test_erasure import fill, holding, terms_of, write_marked
 from trivet.engine import Engine
-from trivet.stores.sqlite import graph, meaning, words
+from trivet.stores.indexes import graph_index
+from trivet.stores.sqlite import term_index, vector_index
 
 #: Another process has the store open, writes and searches meanwhile: its memory and its indexes count too.
 BESIDE = """
@@ -30,8 +31,8 @@ memory.close()
 
 
 def run(account: Account, scale: Scale, folder: Path, rng: random.Random) -> None:
-    kept = words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT
-    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = 8, 8, 8  # every index is on disk
+    kept = term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT
+    term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT = 8, 8, 8  # every index is on disk
     try:
         for number in range(scale.erasures):
             place = folder / f"erasure-{number}"
@@ -40,7 +41,7 @@ def run(account: Account, scale: Scale, folder: Path, rng: random.Random) -> Non
             if account.ok:
                 shutil.rmtree(place, ignore_errors=True)
     finally:
-        words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = kept
+        term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT = kept
 
 
 def _erase(account: Account, place: Path, rng: random.Random) -> None:

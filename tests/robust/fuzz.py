@@ -1,4 +1,4 @@
-"""Can any text, filter, profile, file or request make it fail, hang or show what a filter hides?"""
+"""No text, filter, profile, file or request makes a call fail, hang or show what a filter hides."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ import trivet
 from robust.account import Account, Scale
 from robust.attacks import KINDS, PRIVATE, PUBLIC, SECRET, SHOWN, Attack, Targets, attacks, tagged
 from trivet.engine import collections_in
-from trivet.keys import Keys
-from trivet.surfaces.config import Config
-from trivet.surfaces.http.app import create
+from trivet.engine.keys import Keys
+from trivet.http.app import create
+from trivet.http.config import Config
 
-SERVE = [sys.executable, "-c", "from trivet.surfaces.cli import main; main()", "serve", "--port", "0"]
+SERVE = [sys.executable, "-c", "from trivet.cli import main; main()", "serve", "--port", "0"]
 #: Small limits, so that they are reached: 1 MB of a body, 1 s for it and for the work, four threads.
 LIMITS = [
     "--max-body-bytes", "1000000", "--body-seconds", "1", "--request-seconds", "1", "--threads", "4",

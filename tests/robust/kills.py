@@ -1,4 +1,4 @@
-"""Is everything there after a process was killed in the middle of anything?
+"""Everything acknowledged is there after a process was killed at any moment.
 
 One store lives through a dozen kills, each of a process that adds, imports, embeds anew, rebuilds, changes settings or
 makes a backup. What it was told is done must be there; what it only began may be, whole.
@@ -19,7 +19,7 @@ from crash.crew import MEANING_ALONE, WORDS_ALONE, found_by, unique_word
 from crash.journal import outcomes, steps
 from robust.account import Account, Scale
 from robust.victim import DEEDS
-from trivet.stores.sqlite.history import KEPT
+from trivet.stores.sqlite.settings import KEPT
 
 A_STORE = 12  # kills of one store, over what the killed ones left
 PATIENCE = 60.0  # seconds for a process to say that it has opened the store

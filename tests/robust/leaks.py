@@ -1,4 +1,4 @@
-"""Does a process that answers a hundred thousand questions grow?
+"""A process does not grow over a hundred thousand queries.
 
 Memory and handles are read twenty times on the way. What the first third takes is warm-up (caches fill, allocators
 keep their arenas); after it the line through the readings must be flat.

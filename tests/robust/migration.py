@@ -1,4 +1,4 @@
-"""Is a store of the earliest version opened by today's, with everything in it?
+"""A store of the earliest version is opened by today's, with everything in it.
 
 ``fixtures/schema-1.sqlite.gz`` was made by the first commit whose tables today's migrations stand on (5a5efe8, schema
 1), ``schema-4.sqlite.gz`` by the last one before schema 5 (89cf7ef), each by ``fixtures/make.py`` run on that commit's

@@ -1,4 +1,4 @@
-"""What does a damaged store say of itself? ``patient.py FOLDER FILE WAY FIRST LAST SEED``
+"""Open damaged stores and report what they say. ``patient.py FOLDER FILE WAY FIRST LAST SEED``
 
 One JSON line a case: told (refused, or ``verify`` found it), harmless (nothing that is stored changed), torn (the end
 of the log is missing, whole commits of it), silent (something changed and nobody said so) or crashed.
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import trivet
+from trivet.engine.keys import Keys
 from trivet.errors import TrivetError
-from trivet.keys import Keys
 from trivet.stores.sqlite.database import Database
 
 DOCUMENTS = 40
@@ -122,7 +122,7 @@ def examined(store: Path, whole: Rows, log: bool) -> tuple[str, str]:
 
 
 def _earlier(now: Rows, whole: Rows) -> bool:
-    """Is it the store as it was some commits before? They were made one document at a time, in order."""
+    """Tell whether it is the store as it was some commits before; each commit added one document, in order."""
     same = now[1] == [row for row in whole[1] if row in now[1]]
     return same and {row[0] for row in now[1]} == set(range(1, len(now[1]) + 1))
 

@@ -1,4 +1,4 @@
-"""What happens where nothing can be written: a full disk, a folder that is read-only?
+"""A full disk and a read-only folder give clear errors.
 
 As root a small file system in memory is mounted and filled; elsewhere the process is given a limit on the size of its
 files, and the folder's permissions are taken away. Which of the two it was is told.

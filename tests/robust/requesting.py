@@ -1,4 +1,4 @@
-"""Does any request make the service fail? ``requesting.py NAME INPUTS SEED FOLDER``
+"""Send requests until one makes the service fail. ``requesting.py NAME INPUTS SEED FOLDER``
 
 The app in this process, with the routes of its own description; bodies are anything: right ones, nearly right ones,
 bytes. No answer may be a 500, hold a traceback or a path of this machine, and every refusal is a problem document.
@@ -19,8 +19,8 @@ import trivet
 from robust.searching import documents, filters, questions, settings_of
 from robust.targets import NAMES, SEEDS
 from robust.watch import Watch
-from trivet.surfaces.config import Config
-from trivet.surfaces.http.app import create
+from trivet.http.app import create
+from trivet.http.config import Config
 
 LEFT_OUT = ("chat", "conversations", "tune", "evaluations", "sessions", "projects", "jobs")  # a model, or minutes each
 FINE = (503, 504)  # busy, too slow: documented

@@ -1,4 +1,4 @@
-"""Does any question with any filter fail, or show what the filter hides? ``searching.py NAME INPUTS SEED FOLDER``
+"""Search until a query fails or shows what its filter hides. ``searching.py NAME INPUTS SEED FOLDER``
 
 Whole searches on a small store. What a filter means is said here a second time, as simply as it can be, and every hit
 is held to it.

@@ -1,4 +1,4 @@
-"""Does the wheel work where the source is not? ``smoke.py [PYTHON …]``
+"""Use the wheel in an environment without the source. ``smoke.py [PYTHON …]``
 
 Builds the wheel, installs it with its extras in a fresh environment, and uses it from an empty folder: library, command
 line, page, MCP. Each Python that is named is tried, else every supported one that is here; the last line says which
@@ -31,8 +31,8 @@ with trivet.open("memory.db") as memory:
     assert memory.verify().ok
     memory.backup("copy.db")
 from starlette.testclient import TestClient
-from trivet.surfaces.config import Config
-from trivet.surfaces.http.app import create
+from trivet.http.config import Config
+from trivet.http.app import create
 with TestClient(create(Config(store="memory.db")), "http://127.0.0.1:8787") as client:
     page = client.get("/")
     assert page.status_code == 200, page
@@ -98,7 +98,7 @@ def build(place: Path) -> Path:
     run([place / "build/bin/python", "-m", "build", "--wheel", "--outdir", place / "dist", ROOT])
     (wheel,) = (place / "dist").glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.endswith("surfaces/web/index.html") for name in names), "the page is not in the wheel"
+    assert any(name.endswith("trivet/web/index.html") for name in names), "the page is not in the wheel"
     assert not any(name.startswith(("tests", "benchmarks")) for name in names), "what is no part of it is in the wheel"
     return wheel
 

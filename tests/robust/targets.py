@@ -1,4 +1,4 @@
-"""What reads text or data that a stranger wrote?
+"""The functions that read text or data from outside, for the fuzzer.
 
 One function an entry, told bytes. Each may refuse with a documented error and may do nothing else.
 """
@@ -8,33 +8,35 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from trivet import intake
-from trivet.analysis import Analyzer
-from trivet.concepts import concepts, subjects
+from trivet.engine import validation
 from trivet.errors import TrivetError
+from trivet.files import markdown
+from trivet.files.encoding import decode
+from trivet.files.formats import UnreadableError
+from trivet.files.jsonl import Line, looks_like_jsonl, parse_lines
 from trivet.filters import Filter, matches, parse_filter
+from trivet.http import request_models
 from trivet.memory.redaction import redact, redact_values
-from trivet.passages import cut
 from trivet.profile import Profile
 from trivet.stores.sqlite.filter_sql import compile_filter
-from trivet.surfaces import markdown
-from trivet.surfaces.cli.files import decoded
-from trivet.surfaces.cli.lines import Line, looks_like_jsonl, parsed
-from trivet.surfaces.http import bodies
-from trivet.trigrams import trigrams
+from trivet.text.analysis import Analyzer
+from trivet.text.concepts import concepts, subjects
+from trivet.text.passages import cut
+from trivet.text.query import understand
+from trivet.text.trigrams import trigrams
 from trivet.types import Document
-from trivet.understanding import understand
 
 ALLOWED = (TrivetError, ValidationError)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANALYZERS = [Analyzer(language) for language in ("en", "de", "none")]
 KNOWN = Document("d1", "the side door sticks", "doors", meta={"floor": 1, "tags": ["wet"]}, created=NOON, updated=NOON)
-MODELS = [kind for kind in vars(bodies).values() if isinstance(kind, type) and BaseModel in kind.__mro__[1:]]
+MODELS = [kind for kind in vars(request_models).values() if isinstance(kind, type) and BaseModel in kind.__mro__[1:]]
 
 
 def text_of(data: bytes) -> str:
@@ -123,8 +125,9 @@ def profile_value(data: bytes) -> None:
 
 def import_lines(data: bytes) -> None:
     looks_like_jsonl(data)
-    decoded(data)
-    for part in parsed(data.splitlines(keepends=True), "import.jsonl"):
+    with suppress(UnreadableError):
+        decode(data)
+    for part in parse_lines(data.splitlines(keepends=True), "import.jsonl"):
         if isinstance(part, Line):
             _prepared(part.document)
 
@@ -134,8 +137,8 @@ def document(data: bytes) -> None:
 
 
 def _prepared(value: Any) -> None:
-    for item in intake.documents(value, {}):
-        intake.prepare(*item, cut, 3)
+    for item in validation.documents(value, {}):
+        validation.prepare(*item, cut, 3)
 
 
 def front_matter(data: bytes) -> None:

@@ -112,7 +112,7 @@ def _answers(memory: Engine, bound: Engine, tenant: str, rng: random.Random) -> 
         ("bound facets", lambda: bound.facets()),
         ("bound explain", lambda: bound.explain("pump", id)),
         ("explain", lambda: memory.explain("pump", id, where=where)),
-        ("bound standing", lambda: bound.standing()),
+        ("bound standing", lambda: bound.redundant()),
         ("bound statistics", lambda: bound.stats()),
         ("a misspelt word", lambda: bound.search("ofadaonlz ofbobonlz ofcydonlz", k=3).trace),
         ("an unknown field", lambda: bound.search("pump", where={"fieldofadaonlz": 1})),

@@ -1,4 +1,4 @@
-"""Would the suite find out? Every part is shown something that is wrong, and the short ones run as they are."""
+"""The robust suite finds faults: every part is shown one, and the short parts run as they are."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ def test_half_a_commit_is_not_an_earlier_state(whole: Path) -> None:
 
 
 def test_the_clock_really_jumps() -> None:
-    from trivet import intake
+    from trivet.engine import validation
 
     with clocks.jumping(random.Random(1)) as looks:
-        moments = [intake.datetime.now() for _ in range(5)]
+        moments = [validation.datetime.now() for _ in range(5)]
     assert looks[0] == 5
     assert moments != sorted(moments)
 

@@ -17,10 +17,11 @@ import trivet
 from robust.account import Account, Scale
 from trivet.engine import Engine
 from trivet.errors import StoreReplacedError
-from trivet.stores.sqlite import graph, meaning, words
+from trivet.stores.indexes import graph_index
+from trivet.stores.sqlite import term_index, vector_index
 
 STEPS = 24  # of one history
-LOOKED_AT = 12  # documents, and lost words, of a check
+MOST_VALUES = 12  # documents, and lost words, of a check
 MODELS = ("hashing:64", "hashing:48", "hashing:96")
 WORDS: dict[str, Any] = {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, "understanding": "plain"}
 TRIGRAMS: dict[str, Any] = {**WORDS, "weights": {"trigram": 1.0, "lexical": 0.0, "dense": 0.0, "graph": 0.0}}
@@ -79,13 +80,13 @@ class History:
         memory.rebuild()
 
     def to_disk(self, memory: Engine) -> None:
-        shelf: Any = memory._shelf
+        shelf: Any = memory._collection
         memory.prepare()
-        shelf._connect()
-        shelf.concepts().settle()
+        shelf.graph.update()
+        shelf.graph.opened.open().settle()
         if (model := shelf.state().model) is not None:
-            shelf.meaning(model).catch_up(shelf.state().version)
-            shelf.meaning(model).compact()
+            shelf.vectors.index(model).catch_up(shelf.state().version)
+            shelf.vectors.index(model).compact()
 
     def backup(self, memory: Engine) -> None:
         target = self.folder / f"backup-{len(self.saved)}.db"
@@ -149,7 +150,7 @@ class History:
             kind = "lost" if set(self.texts.items()) - set(stored.items()) else "strange"
             self.fault(kind, f"{len(stored)} documents in place of {len(self.texts)}, or other texts")
         memory.wait(timeout=60)
-        for id in self.rng.sample(sorted(self.texts), min(len(self.texts), LOOKED_AT)):
+        for id in self.rng.sample(sorted(self.texts), min(len(self.texts), MOST_VALUES)):
             text = self.texts[id]
             for leg, asked, how in (("words", text.split()[0], WORDS), ("meaning", text, MEANING)):
                 found = [hit.id for hit in memory.search(asked, k=1, **how)]
@@ -158,7 +159,7 @@ class History:
             if id not in [hit.id for hit in memory.search(text.split()[0], k=5, **TRIGRAMS)]:
                 self.fault("wrong", f"{id} is not found by its spelling")
         here = {text.split()[0] for text in self.texts.values()}
-        for word in self.rng.sample(sorted(self.ever - here), min(len(self.ever - here), LOOKED_AT)):
+        for word in self.rng.sample(sorted(self.ever - here), min(len(self.ever - here), MOST_VALUES)):
             if found := [hit.id for hit in memory.search(word, k=3, **WORDS)]:
                 self.fault("wrong", f"a word of another timeline finds {found}")
             for hit in memory.search(word, k=3, **MEANING):
@@ -193,8 +194,12 @@ class History:
 
 
 def run(account: Account, scale: Scale, folder: Path, rng: random.Random) -> None:
-    kept = words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT
-    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = 16, 16, 16  # every index is on disk early
+    kept = term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT
+    term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT = (
+        16,
+        16,
+        16,
+    )  # every index is on disk early
     try:
         for number in range(scale.histories):
             place = folder / f"history-{number}"
@@ -204,4 +209,4 @@ def run(account: Account, scale: Scale, folder: Path, rng: random.Random) -> Non
             if account.ok:
                 shutil.rmtree(place, ignore_errors=True)
     finally:
-        words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = kept
+        term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT = kept

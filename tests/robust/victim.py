@@ -15,9 +15,8 @@ from pathlib import Path
 
 import trivet
 from crash.journal import Journal, word
-from trivet import engine as spine
-from trivet import loading
-from trivet.stores.sqlite import meaning, words
+from trivet.engine import collections_in, ingest
+from trivet.stores.sqlite import term_index, vector_index
 
 IDS = 150
 IMPORTED = 400
@@ -96,9 +95,9 @@ DEEDS: dict[str, Callable[[trivet.Engine, Path, int], None]] = {
 
 def main(folder: Path, deed: str, number: int) -> None:
     # so low that a few hundred documents have everything on disk that many have, and more moments to be killed in
-    loading.BATCH_DOCUMENTS, words.TAIL_LIMIT, meaning.SNAPSHOT_FROM = 40, 30, 60
+    ingest.BATCH_DOCUMENTS, term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM = 40, 30, 60
     store = folder / "memory.db"
-    with trivet.open(store, embedder=None if spine.collections_in(store) else "hashing:64") as engine:
+    with trivet.open(store, embedder=None if collections_in(store) else "hashing:64") as engine:
         print("opened", flush=True)
         DEEDS[deed](engine, folder, number)
 

@@ -1,4 +1,4 @@
-"""Did one input take too long, or fail with something that is no documented error?
+"""Notice an input that takes too long or fails with an undocumented error.
 
 An input may take a second of this thread's own time: other processes on the machine do not count. One that never
 comes back is written down by a second thread, which then ends the process.

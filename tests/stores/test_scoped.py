@@ -9,10 +9,21 @@ from typing import Any
 import pytest
 
 import trivet
-from trivet.errors import InputError
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, check_binding
-from trivet.stores.contract import Shelf
-from trivet.stores.scoped import PASSED_ON, REFUSED, Scoped, defaults, filled, holds
+from trivet.errors import InputError, NotAllowedError
+from trivet.filters import And, Contains, Eq, Exists, Filter, In, Not, Or, Prefix, Range, check_binding
+from trivet.stores import contract
+from trivet.stores.scoped import (
+    REFUSED,
+    Scoped,
+    ScopedDocuments,
+    ScopedFeedback,
+    ScopedFilters,
+    ScopedLinks,
+    ScopedVectors,
+    defaults,
+    filled,
+    holds,
+)
 from trivet.types import Document
 
 
@@ -20,37 +31,67 @@ from trivet.types import Document
 def scoped() -> Iterator[Scoped]:
     with trivet.open(":memory:", embedder="none") as engine:
         engine.add([{"id": "mine", "text": "Mine.", "meta": {"tenant": "alice"}}, {"id": "hers", "text": "Hers."}])
-        shelf = engine.within({"tenant": "alice"})._shelf
-        assert isinstance(shelf, Scoped)
-        yield shelf
+        bound = engine.within({"tenant": "alice"})._collection
+        assert isinstance(bound, Scoped)
+        yield bound
 
 
-def test_the_whole_contract_is_defined_passed_on_or_refused() -> None:
-    contract = {name for name in dir(Shelf) if not name.startswith("_")}
-    own = {name for name in vars(Scoped) if not name.startswith("_")}
-    assert contract <= own | PASSED_ON | REFUSED
-    assert not own & REFUSED
-    assert not PASSED_ON & REFUSED
+def methods(protocol: type) -> list[str]:
+    """The public methods and properties of a protocol, and the attributes it declares."""
+    return [name for name in {**vars(protocol), **protocol.__annotations__} if not name.startswith("_")]
 
 
-def test_what_reads_or_writes_for_a_caller_adds_the_filter() -> None:
-    """Every method of the contract that takes a filter is defined here, and none is passed on."""
-    for name, method in inspect.getmembers(Shelf, inspect.isfunction):
-        taken = set(inspect.signature(method).parameters) & {"where", "within"}
-        if taken and not name.startswith("_"):
-            assert name in vars(Scoped), name
+PARTS = {
+    "documents": (contract.Documents, ScopedDocuments),
+    "links": (contract.Links, ScopedLinks),
+    "feedback": (contract.FeedbackLog, ScopedFeedback),
+    "filters": (contract.Filters, ScopedFilters),
+    "vectors": (contract.VectorIndex, ScopedVectors),
+}
+#: They get a scope with every search, and are passed on as they are.
+SEARCHED = {"lexical", "trigrams", "graph"}
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED | {"database", "_database", "nothing"}))
+@pytest.mark.parametrize("part", PARTS)
+def test_every_method_of_a_part_is_defined_or_refused(part: str) -> None:
+    whole, scoped = PARTS[part]
+    refused = set(REFUSED.get(part, ()))
+    assert set(methods(whole)) - {"swept"} == set(methods(scoped)) | refused
+    assert refused.isdisjoint(methods(scoped))
+
+
+def test_every_part_of_a_collection_is_bound_passed_on_or_refused(scoped: Scoped) -> None:
+    own = {name for name in (*vars(scoped), *vars(Scoped)) if not name.startswith("_")}
+    assert set(methods(contract.Collection)) == own | set(REFUSED["collection"])
+    assert set(PARTS) | SEARCHED | {"imports"} <= own
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_reads_or_writes_for_a_caller_adds_the_filter(part: str) -> None:
+    """Every method that takes a filter is defined by the bound part."""
+    whole, scoped = PARTS[part]
+    for name, method in inspect.getmembers(whole, inspect.isfunction):
+        if set(inspect.signature(method).parameters) & {"where", "within"} and not name.startswith("_"):
+            assert name in vars(scoped), name
+
+
+@pytest.mark.parametrize("part", sorted(SEARCHED))
+def test_what_is_passed_on_takes_no_filter(part: str) -> None:
+    index = {"lexical": contract.LexicalIndex, "trigrams": contract.TrigramIndex, "graph": contract.GraphIndex}[part]
+    for name, method in inspect.getmembers(index, inspect.isfunction):
+        assert name.startswith("_") or not set(inspect.signature(method).parameters) & {"where", "within"}, name
+
+
+@pytest.mark.parametrize("name", sorted({*REFUSED["collection"], "database", "_database", "cid", "nothing"}))
 def test_there_is_no_way_around(scoped: Scoped, name: str) -> None:
-    with pytest.raises(AttributeError, match="bound to a filter"):
+    with pytest.raises(NotAllowedError, match="this caller may not see"):
         getattr(scoped, name)
 
 
 def test_what_is_outside_has_no_number_and_no_text(scoped: Scoped) -> None:
-    everything = scoped.whole.dids(["mine", "hers"])
-    assert scoped.dids(["mine", "hers"]) == {"mine": everything["mine"]}
-    assert [document.id for document in scoped.fetch(list(everything.values())).values()] == ["mine"]
+    everything = scoped._whole.documents.numbers(["mine", "hers"])
+    assert scoped.documents.numbers(["mine", "hers"]) == {"mine": everything["mine"]}
+    assert [document.id for document in scoped.documents.fetch(list(everything.values())).values()] == ["mine"]
 
 
 ALICE, BOTH = Document("x", "x", meta={"tenant": "alice"}), Document("x", "x", meta={"tenant": ["alice", "bob"]})
@@ -63,6 +104,8 @@ ALICE, BOTH = Document("x", "x", meta={"tenant": "alice"}), Document("x", "x", m
         (In("tenant", ("alice", "carol")), True, False),
         (In("tenant", ("alice", "bob")), True, True),
         (Range("tenant", lte="alicf"), True, False),
+        (Prefix("tenant", "ali"), True, False),
+        (Contains("tenant", "lic"), True, False),
         (Exists("tenant"), True, True),
         (Not(Eq("tenant", "bob")), True, False),
         (And((Exists("tenant"), Eq("tenant", "alice"))), True, False),

@@ -1,7 +1,8 @@
-"""What was said before, and what of it helps now?
+"""Conversations stored as documents, and the context a model gets from them.
 
-Projects hold sessions, sessions hold episodes (a message and its answer); all of them are documents of one collection.
-``Chat`` keeps and recalls them, ``assemble`` makes the block a model is shown, ``proxy`` asks a model with it.
+Projects hold sessions, and sessions hold episodes (a message and its answer); all of them are documents of one
+collection. ``Chat`` stores and recalls them, ``assemble`` builds the context block of a prompt, ``proxy`` sends a
+message to a model with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What was said, in which session, of which project?
+"""Projects, sessions and episodes, stored as documents.
 
-Each is a Document of its kind, so that one file, one export and one search hold all of them. An episode's text is the
-message, a blank line and the answer; its ``meta`` names its session and project, how long the message is (which tells
-the two apart again, whatever they contain) and what became of it.
+Each is a document of its own kind, so that one file, one export and one search hold all of them. The text of an episode
+is the message, a blank line and the answer. Its metadata holds the session, the project, the length of the message
+(which separates the two again) and the state.
 """
 
 from __future__ import annotations
@@ -16,27 +16,30 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError, NotFoundError
 from trivet.filters import And, Eq, Filter, Or, Range, to_json
-from trivet.intake import clean
+from trivet.fusion.relevance import KNOWN
+from trivet.profile import without_copies
+from trivet.text.conversation import PROJECT, SESSION
+from trivet.text.tokens import clean
 from trivet.types import Document
 
 if TYPE_CHECKING:
     from trivet.engine import Engine
     from trivet.types import Results
 
-#: Episodes of the session that a context shows anyway, and recall therefore leaves out.
-RECENT = 6
-#: Of whom may an answer be? As in seed 000, "project" is the session alone where it has no project.
+RECENT = 6  # latest episodes of the session, always part of the context and therefore left out of recall
+#: Which episodes are recalled: those of the session's project or of the session. Without a project both are the same.
 SCOPES = ("project", "session")
-#: What became of a message: it has its answer, a part of it, none because asking failed, or none yet.
+#: The message has its whole answer, a part of it, none because the endpoint failed, or none yet.
 STATES = ("complete", "partial", "failed", "open")
-#: Between a message and its answer.
-_GAP = "\n\n"
-#: How far back the latest episodes are looked for before all of them are.
+_GAP = "\n\n"  # between a message and its answer
+#: Time spans in which the latest episodes are searched for, before all episodes are read.
 _WINDOWS = (timedelta(days=1), timedelta(days=30))
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
+    """A group of sessions."""
+
     id: str
     name: str
     created: datetime | None = None
@@ -44,6 +47,8 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Session:
+    """One conversation, in a project or alone."""
+
     id: str
     title: str = ""
     project: str | None = None
@@ -65,7 +70,7 @@ class Episode:
 
 
 class Chat:
-    """The conversations of one collection. Keeps nothing in memory: any number of processes may have one."""
+    """The conversations of one collection. It holds no state, so any number of processes may use one."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -73,20 +78,20 @@ class Chat:
     # --- projects and sessions ----------------------------------------------------------------------------------------
 
     def project(self, name: str) -> Project:
-        """The project of that name, made if it is new."""
-        name = _said(name, "project: name").strip()
+        """Return the project of that name, created if it is new."""
+        name = _filled(name, "project: name").strip()
         for identifier in self._project_ids(name):
             if (known := self.engine.get(identifier)) is not None:
                 return _project(known)
-        # bound to what it is: a document of another kind that came meanwhile is not replaced
-        self.engine.within({"kind": "project", "project": identifier}).add("", id=identifier, title=name)
+        # within its own kind: a document of another kind that was added meanwhile is not replaced
+        self.engine.within({"kind": "project", PROJECT: identifier}).add("", id=identifier, title=name)
         return _project(self.engine.get(identifier) or Document(identifier, "", title=name))
 
     def _project_ids(self, name: str) -> list[str]:
-        """The ids that a project of that name may have; the last is that of a new one.
+        """Return the ids that a project of that name may have; the last is that of a new one.
 
-        Follows from the name, so that two processes that make it at once make one. Of an engine that is bound to a
-        filter it follows from the filter too: another tenant's project of the same name has another id.
+        The id is derived from the name, so that two processes that create it at once create one project. For an engine
+        bound to a filter it is derived from the filter too: another tenant's project of that name has another id.
         """
         plain = _project_id(name)
         if self.engine.bound is None:
@@ -94,52 +99,55 @@ class Chat:
         return [plain, _project_id(f"{name}\0{to_json(self.engine.bound)}")]
 
     def projects(self) -> list[Project]:
+        """Return every project, in the order of creation."""
         return [_project(document) for document in self.engine.documents(Eq("kind", "project"))]
 
     def session(self, project: Project | str | None = None, title: str = "", *, id: str | None = None) -> Session:
-        """A new session, in a project (it, its name or its id) or alone; with the id of one there is, that one."""
+        """Return a new session, in a project (the object, its name or its id) or alone; or the one with this ``id``."""
         home = None if project is None else self.find_project(project).id
         if id is not None and (known := self.engine.get(id)) is not None:
             if known.kind != "session":
                 raise InputError(
-                    f"id: {id!r} is taken by a document of kind {known.kind!r}; leave it out to have one made"
+                    f"id: {id!r} is taken by a document of kind {known.kind!r}; leave it out to get a new one"
                 )
             found = _session(known)
             if project is not None and found.project != home:
                 raise InputError(f"session {id!r} is of project {found.project!r}, not {home!r}; leave the project out")
             return found
         identifier = secrets.token_hex(8) if id is None else id
-        meta = {"session": identifier} if home is None else {"session": identifier, "project": home}
+        meta = {SESSION: identifier} if home is None else {SESSION: identifier, PROJECT: home}
         self.engine.within({"kind": "session", **meta}).add(f"session {identifier}", id=identifier, title=title)
         return self.find_session(identifier)
 
     def sessions(self, project: Project | str | None = None) -> list[Session]:
-        """Every session, or those of a project, in the order they were made."""
+        """Return every session, or those of a project, in the order of creation."""
         where: Filter = Eq("kind", "session")
         if project is not None:
-            where = And((where, Eq("project", self.find_project(project).id)))
+            where = And((where, Eq(PROJECT, self.find_project(project).id)))
         return [_session(document) for document in self.engine.documents(where)]
 
     def find_project(self, project: Project | str) -> Project:
+        """Return a project by its id or name; ``NotFoundError`` where there is none."""
         wanted = project.id if isinstance(project, Project) else project
-        for identifier in (wanted, *self._project_ids(_said(wanted, "project").strip())):
+        for identifier in (wanted, *self._project_ids(_filled(wanted, "project").strip())):
             found = self.engine.get(identifier)
             if found is not None and found.kind == "project":
                 return _project(found)
-        raise NotFoundError(f"project: there is no {wanted!r} in {self.engine.name!r}; make it with project(name)")
+        raise NotFoundError(f"project: {wanted!r} not found in collection {self.engine.name!r}; create it first")
 
     def find_session(self, session: Session | str) -> Session:
+        """Return a session by its id; ``NotFoundError`` where there is none."""
         wanted = session.id if isinstance(session, Session) else session
         found = self.engine.get(wanted)
         if found is None:
-            raise NotFoundError(f"session: there is no {wanted!r} in {self.engine.name!r}; make one with session()")
+            raise NotFoundError(f"session: {wanted!r} not found in collection {self.engine.name!r}; create it first")
         return _session(found)
 
     def forget(self, session: Session | str) -> int:
-        """Forget a session with its episodes and the feedback on them; returns how many episodes there were."""
+        """Delete a session with its episodes and their feedback; return the number of deleted episodes."""
         found = self.find_session(session)
-        episodes = And((Eq("kind", "episode"), Eq("meta.session", found.id)))
-        # in one transaction: an episode that is added meanwhile is not left behind without its session
+        episodes = And((Eq("kind", "episode"), Eq(f"meta.{SESSION}", found.id)))
+        # one transaction: no episode added meanwhile is left without its session
         return max(0, self.engine.forget(where=Or((Eq("id", found.id), episodes))).documents - 1)
 
     # --- episodes -----------------------------------------------------------------------------------------------------
@@ -155,37 +163,38 @@ class Chat:
         error: str = "",
         id: str | None = None,
     ) -> Episode:
-        """Keep a message and its answer; with the id of an episode of this session, in that one's place."""
+        """Store a message and its answer; with the ``id`` of an episode of this session, replace that one."""
         home = self.find_session(session)
-        user, answer = clean(_said(user, "user")), clean(_text(answer, "answer"))
+        user, answer = clean(_filled(user, "user")), clean(_text(answer, "answer"))
         if state not in STATES:
             raise InputError(f"state: {state!r} is none of {', '.join(STATES)}")
         if id is not None and (known := self.engine.get(id)) is not None and _home(known) != home.id:
-            raise InputError(f"id: {id!r} is not an episode of session {home.id!r}; leave it out to have one made")
-        meta: dict[str, Any] = {"session": home.id, "user": len(user), "state": state}
-        meta |= {"project": home.project} if home.project else {}
+            raise InputError(f"id: {id!r} is not an episode of session {home.id!r}; leave it out to get a new one")
+        meta: dict[str, Any] = {SESSION: home.id, "user": len(user), "state": state}
+        meta |= {PROJECT: home.project} if home.project else {}
         meta |= {"error": error} if error else {}
         identifier = secrets.token_hex(8) if id is None else id
         text = f"{user}{_GAP}{answer}" if answer else user
-        own = self.engine.within({"kind": "episode", "session": home.id})  # replaces nothing but an episode of this one
-        own.add(text, id=identifier, meta=meta, created=at)
+        # within this session: no other document is replaced
+        self.engine.within({"kind": "episode", SESSION: home.id}).add(text, id=identifier, meta=meta, created=at)
         kept = self.engine.get(identifier)
         if kept is None:
             raise NotFoundError(f"episode {identifier!r} was deleted while it was written")
         return episode_of(kept)
 
     def episode(self, id: str) -> Episode:
+        """Return an episode by its id; ``NotFoundError`` where there is none."""
         found = self.engine.get(id)
         if found is None or found.kind != "episode":
-            raise NotFoundError(f"episode: there is no {id!r} in {self.engine.name!r}")
+            raise NotFoundError(f"episode: {id!r} not found in collection {self.engine.name!r}")
         return episode_of(found)
 
     def episodes(
         self, session: Session | str, limit: int | None = None, before: Episode | str | datetime | None = None
     ) -> list[Episode]:
-        """The latest ``limit`` episodes of a session, or the latest before an episode (or its id) or a moment.
+        """Return the latest ``limit`` episodes of a session, or the latest before an episode, its id or a time.
 
-        In order of time, so that pages of ``before=page[0]`` lead back to the beginning.
+        They are in order of time: ``before=page[0]`` returns the previous page.
         """
         return [episode_of(document) for document in self.recent(session, limit, before)]
 
@@ -196,7 +205,7 @@ class Chat:
         before: Episode | str | datetime | None = None,
         exclude: Iterable[str] = (),
     ) -> list[Document]:
-        """The same as documents, which is what a context is assembled of."""
+        """Return the same as documents, for ``assemble``, without the ids in ``exclude``."""
         home = self.find_session(session)
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise InputError(f"limit: {limit!r} is not a whole number from 0 up")
@@ -216,8 +225,8 @@ class Chat:
     def _episodes(
         self, session: Session, begin: datetime | None = None, end: tuple[datetime, str | None] | None = None
     ) -> list[Document]:
-        """In order of time (what has the same time: as it came in), from ``begin`` on and before ``end``."""
-        where: Filter = Eq("session", session.id)
+        """Return episodes from ``begin`` on and before ``end``, in order of time; equal times in order of adding."""
+        where: Filter = Eq(SESSION, session.id)
         if begin or end:
             bounds = {"gte": begin.timestamp() if begin else None, "lte": end[0].timestamp() if end else None}
             where = And((where, Range("created", **bounds)))
@@ -244,12 +253,12 @@ class Chat:
     # --- recall -------------------------------------------------------------------------------------------------------
 
     def scope(self, session: Session | str, scope: str = "project") -> Filter:
-        """Which episodes may answer: those of the session, or of every session of its project."""
+        """Return the filter for recall: episodes of the session, or of every session of its project."""
         home = self.find_session(session)
         if scope not in SCOPES:
             raise InputError(f"scope: {scope!r} is none of {', '.join(SCOPES)}")
         wide = scope == "project" and home.project is not None
-        return And((Eq("kind", "episode"), Eq("project", home.project or "") if wide else Eq("session", home.id)))
+        return And((Eq("kind", "episode"), Eq(PROJECT, home.project or "") if wide else Eq(SESSION, home.id)))
 
     def recall(
         self,
@@ -262,27 +271,30 @@ class Chat:
         exclude: Iterable[str] = (),
         **how: Any,
     ) -> Results:
-        """The episodes that answer best, without the session's ``recent`` latest and those in ``exclude``.
+        """Search the episodes, without the session's ``recent`` latest ones and those in ``exclude``.
 
-        Both hold inside every leg, before its cut: what is left out makes room for another. ``how`` is as in
-        ``Engine.search``: a profile, or any setting of one.
+        Both are excluded inside every leg, before its cut, so other episodes take their places. ``how`` is as in
+        ``Engine.search``: a profile or any setting of one. Without a profile it is ``careful``, and nothing is found
+        where nothing is known.
         """
         where = self.scope(session, scope)
         skipped = [exclude] if isinstance(exclude, str) else list(exclude)
         skipped += [document.id for document in self.recent(session, recent, exclude=skipped)]
-        return self.engine.search(query, k, where, exclude=skipped, **how)
+        careful = without_copies(self.engine.careful)
+        usual = {"profile": careful, "min_relevance": max(careful.min_relevance, KNOWN)}
+        return self.engine.search(query, k, where, exclude=skipped, **(how if "profile" in how else {**usual, **how}))
 
 
 def episode_of(document: Document) -> Episode:
-    """A message and its answer out of a document; all of it is the message where nothing tells them apart."""
+    """Return the episode in a document. Without a valid length of the message, the whole text is the message."""
     meta = document.meta
     length = meta.get("user")
     whole = isinstance(length, bool) or not isinstance(length, int) or not 0 <= length <= len(document.text)
     user, rest = (document.text, "") if whole else (document.text[:length], document.text[length:])
     return Episode(
         id=document.id,
-        session=str(meta.get("session", "")),
-        project=meta.get("project"),
+        session=str(meta.get(SESSION, "")),
+        project=meta.get(PROJECT),
         user=user,
         answer=rest.removeprefix(_GAP),
         at=document.created,
@@ -298,12 +310,12 @@ def _project(document: Document) -> Project:
 def _session(document: Document) -> Session:
     if document.kind != "session":
         raise NotFoundError(f"session: {document.id!r} is of kind {document.kind!r}, not a session")
-    return Session(document.id, document.title, document.meta.get("project"), document.created)
+    return Session(document.id, document.title, document.meta.get(PROJECT), document.created)
 
 
 def _home(document: Document) -> str | None:
-    """The session an episode is of; None of anything else."""
-    return document.meta.get("session") if document.kind == "episode" else None
+    """Return the session id of an episode; None for any other document."""
+    return document.meta.get(SESSION) if document.kind == "episode" else None
 
 
 def _project_id(name: str) -> str:
@@ -320,7 +332,7 @@ def _text(value: Any, name: str) -> str:
     return value
 
 
-def _said(value: Any, name: str) -> str:
+def _filled(value: Any, name: str) -> str:
     if not _text(value, name).strip():
         raise InputError(f"{name}: it is empty; give some text")
     return str(value)

@@ -1,7 +1,7 @@
-"""Which of these is better, and on which questions?
+"""Paired comparison of evaluations over the same topics.
 
-Always paired: the same topics, each run's value for each. The first evaluation is the baseline; every other one is a
-challenger, and the p-values are corrected over all challengers, and over all challengers and strata for the strata.
+The first evaluation is the baseline, every other one a challenger. The p-values are corrected over all challengers;
+those of the strata over all challengers and strata.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from trivet.evaluate.evaluation import Evaluation
 from trivet.evaluate.measures import MAIN, canonical
 from trivet.evaluate.significance import ROUNDING, Paired, family, holm, paired
 
-SHOWN = 10  # hits of each ranking beside a topic that moved
+SHOWN = 10  # hits of each ranking that are shown for a changed topic
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A topic on which the two differ, with both rankings: (document, grade or None where nobody judged it)."""
+    """A topic whose score changed, with both rankings: (document, grade or None without a judgement)."""
 
     topic: str
     text: str
@@ -38,12 +38,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """A baseline against its challengers: overall, by stratum, and the topics that changed most."""
+
     dataset: str
     measure: str
     baseline: str
-    overall: tuple[Paired, ...]  # a challenger each
-    strata: Mapping[str, tuple[Paired, ...]]  # stratum → a challenger each
-    moved: Mapping[str, tuple[Moved, ...]]  # challenger → the topics that moved most, largest change first
+    overall: tuple[Paired, ...]  # one for each challenger
+    strata: Mapping[str, tuple[Paired, ...]]  # stratum → one for each challenger
+    moved: Mapping[str, tuple[Moved, ...]]  # challenger → the topics that changed most, largest change first
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -59,7 +61,7 @@ class Comparison:
 
 
 def compare(evaluations: Sequence[Evaluation], measure: str = MAIN, top: int = 10) -> Comparison:
-    """The first against each of the others; refused where they are not of the same topics of the same dataset."""
+    """Compare the first evaluation with each other one; raise where their topics differ."""
     if len(evaluations) < 2:
         raise InputError("compare: give at least two evaluations; the first is the baseline")
     names = [evaluation.name for evaluation in evaluations]
@@ -114,7 +116,7 @@ def _moved(baseline: Evaluation, other: Evaluation, measure: str, top: int) -> t
     return tuple(
         Moved(
             topic,
-            baseline.texts.get(topic) or other.texts.get(topic, ""),  # a result may be stored without
+            baseline.texts.get(topic) or other.texts.get(topic, ""),  # a result may be stored without texts
             baseline.strata[topic],
             before[topic],
             after[topic],

@@ -1,14 +1,12 @@
-"""What is asked, and what is right?
+"""Datasets: documents, topics and judgements (qrels), read from a folder in BEIR's layout, plain or gzipped.
 
-A test collection in BEIR's layout, plain or gzipped: ``corpus.jsonl``, ``queries.jsonl`` and judgements, either
-``qrels/SPLIT.tsv`` or ``qrels.tsv`` (the test split) beside ``qrels_SPLIT.tsv``. Two things go beyond BEIR:
-``metadata.type`` of a query is its stratum, and ``metadata.scope`` or ``metadata.haystack`` of a query say which
-documents it is about and become a Filter, which is how a memory is asked in earnest.
+The files are ``corpus.jsonl``, ``queries.jsonl`` and judgements: either ``qrels/SPLIT.tsv``, or ``qrels.tsv`` (the test
+split) and ``qrels_SPLIT.tsv``. Two things go beyond BEIR: ``metadata.type`` of a query is its stratum, and
+``metadata.scope`` or ``metadata.haystack`` of a query say which documents it may find and become a filter.
 
-The rules for what does not fit are here and nowhere else. A broken line, an id given twice and a judgement of an
-unknown id are errors that name the line. A query without a judgement is not asked, and counted in ``notes``; one that
-says nothing answers it (``metadata.abstention``, or the type ``abstention`` or ``unanswerable``) is kept apart, to be
-asked for what should not be found.
+A broken line, a repeated id and a judgement of an unknown id are errors that name the line. A query without a judgement
+is left out and counted in ``notes``. An unanswerable query (``metadata.abstention``, or the type ``abstention`` or
+``unanswerable``) is kept apart: a good search returns nothing for it.
 """
 
 from __future__ import annotations
@@ -25,21 +23,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from trivet.engine.validation import check_id
 from trivet.errors import InputError, NotFoundError
 from trivet.filters import Eq, Filter, In, flatten, parse_filter
-from trivet.intake import check_id
 
-DEMO = "demo"  # the name of the set that ships
+DEMO = "demo"  # the name of the dataset in the package
 TEST = "test"
 UNANSWERABLE_TYPES = ("abstention", "unanswerable")
 NO_STRATUM = "all"
-MAX_GRADE = 1_000  # trec_eval counts by grade: a grade of a thousand million takes the memory, a larger one is misread
+MAX_GRADE = 1_000  # trec_eval allocates memory by grade, and misreads a grade above 2 ** 31
 Qrels = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A query of a test collection: its id, its text, what it may see and when it is asked."""
+    """A query of a test collection: its id, text, stratum, filter and timestamp."""
 
     id: str
     text: str
@@ -50,7 +48,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Documents to be found, topics to find them for, and which are right."""
+    """Documents, topics and the judgements of which document is relevant to which topic."""
 
     name: str
     split: str
@@ -63,16 +61,16 @@ class Dataset:
 
     @property
     def strata(self) -> dict[str, int]:
-        """Stratum → how many topics, most first."""
+        """The number of topics of each stratum, most first."""
         return dict(Counter(topic.stratum for topic in self.topics).most_common())
 
     @property
     def identity(self) -> str:
-        """``name/split#digest``: what two results must share to be compared."""
+        """``name/split#digest``; two evaluations are comparable where this is the same."""
         return f"{self.name}/{self.split}#{self.digest}"
 
     def only(self, strata: Iterable[str] = (), without: Iterable[str] = ()) -> Dataset:
-        """The topics of these strata, or of all but those; a stratum nobody has is refused."""
+        """Return the dataset with the topics of these strata only, or without some; raise for an unknown stratum."""
         kept, left_out = tuple(strata), tuple(without)
         for name in (*kept, *left_out):
             if name not in self.strata:
@@ -83,11 +81,11 @@ class Dataset:
             topic for topic in self.topics if (not kept or topic.stratum in kept) and topic.stratum not in left_out
         )
         if not topics:
-            raise InputError(f"stratum: nothing of {self.name} is left; it has: {_listed(self.strata)}")
+            raise InputError(f"stratum: no topic of {self.name} is left; its strata: {_listed(self.strata)}")
         return self._of(topics)
 
     def sample(self, ids: Iterable[str]) -> Dataset:
-        """The same documents, only these topics."""
+        """Return the dataset with these topics only."""
         wanted = set(ids)
         topics = tuple(topic for topic in self.topics if topic.id in wanted)
         if not topics:
@@ -95,7 +93,7 @@ class Dataset:
         return self._of(topics)
 
     def _of(self, topics: tuple[Topic, ...]) -> Dataset:
-        """The same topics have the same identity, however they were chosen."""
+        """Return the dataset with these topics; the same topics give the same identity."""
         if len(topics) == len(self.topics):
             return self
         qrels = {topic.id: self.qrels[topic.id] for topic in topics}
@@ -111,10 +109,10 @@ def load(
     scoped: bool = True,
     drop_unknown: bool = False,
 ) -> Dataset:
-    """The test collection in a folder, or the one that ships (``"demo"``).
+    """Read the dataset in a folder, or the one in the package (``"demo"``).
 
-    ``scoped=False`` ignores the topics' scopes and asks the whole collection; ``drop_unknown`` passes over judgements
-    of ids that are not there, and says how many.
+    ``scoped=False`` ignores the filters of the topics; ``drop_unknown`` leaves out judgements of unknown ids, and
+    ``notes`` says how many.
     """
     demo = str(source) == DEMO
     found = _demo(split, scoped) if demo else _Folder(Path(source), scoped, drop_unknown).load(split)
@@ -122,7 +120,7 @@ def load(
 
 
 def splits(source: str | Path) -> list[str]:
-    """The splits a folder has judgements for."""
+    """Return the splits that a folder has judgements for."""
     if str(source) == DEMO:
         return ["test", "train"]
     return sorted(_Folder(Path(source), True, False).judgements())
@@ -132,6 +130,8 @@ def splits(source: str | Path) -> list[str]:
 
 
 class _Folder:
+    """A reader of one folder."""
+
     def __init__(self, path: Path, scoped: bool, drop_unknown: bool) -> None:
         self._path, self._scoped, self._drop_unknown = path, scoped, drop_unknown
         self._notes: list[str] = []
@@ -151,7 +151,7 @@ class _Folder:
         for id, query in queries.items():
             meta = query["metadata"]
             answered = any(grade > 0 for grade in judged.get(id, {}).values())
-            if not answered and not _says_nothing_answers(meta):
+            if not answered and not _is_unanswerable(meta):
                 unjudged += 1
                 continue
             topic = self._topic(id, query["text"], meta)
@@ -160,7 +160,7 @@ class _Folder:
             raise InputError(f"dataset: no query of {self._path} has a judgement above 0 in the split {split!r}")
         if unjudged:
             self._notes.append(
-                f"{unjudged:,} of {len(queries):,} queries have no judgement above 0 in {split!r}: not asked"
+                f"queries without a judgement above 0 in {split!r}, left out: {unjudged:,} of {len(queries):,}"
             )
         return Dataset(
             name=self._path.resolve().name,
@@ -188,15 +188,15 @@ class _Folder:
                 self._empty.add(id)
                 continue
             if created := _moment(meta.get("timestamp")):
-                document["created"] = document["updated"] = created  # nobody touched it since
+                document["created"] = document["updated"] = created
             documents.append(document)
             self._known.add(id)
             self._scopes.update(value for key, value in flatten({"scope": meta.get("scope")}) if key == "scope")
         if not documents:
-            raise InputError(f"{file.name}: it has no document")
+            raise InputError(f"{file.name}: the file has no document")
         if self._empty:
             self._notes.append(
-                f"{len(self._empty):,} documents have no text: nothing can find them, they count as missed"
+                f"documents without text, which no search can find and which count as missed: {len(self._empty):,}"
             )
         return documents
 
@@ -211,7 +211,7 @@ class _Folder:
                 raise InputError(f"{file.name}, line {number}: query {id!r} is empty")
             queries[id] = record
         if not queries:
-            raise InputError(f"{file.name}: it has no query")
+            raise InputError(f"{file.name}: the file has no query")
         return queries
 
     def _topic(self, id: str, text: str, meta: Mapping[str, Any]) -> Topic:
@@ -219,26 +219,26 @@ class _Folder:
         return Topic(id, text, str(meta.get("type") or NO_STRATUM), where, _moment(meta.get("timestamp")))
 
     def _where(self, id: str, meta: Mapping[str, Any]) -> Filter | None:
-        """What the query may see; a scope or haystack in which there is nothing is a mistake in the set."""
+        """Return the filter of a query; raise where its scope or haystack matches no document."""
         if (scope := meta.get("scope")) is not None:
             if not isinstance(scope, str | int | float) or scope not in self._scopes:
-                raise InputError(f"queries: {id!r} asks in the scope {scope!r}, and no document has that scope")
+                raise InputError(f"queries: {id!r} has the scope {scope!r}, and no document has that scope")
             return Eq("scope", scope)
         if (haystack := meta.get("haystack")) is not None:
             if not isinstance(haystack, list):
                 raise InputError(f"queries: the haystack of {id!r} is not a list of document ids")
             ids = tuple(sorted(set(map(str, haystack))))
             if self._known.isdisjoint(ids):
-                raise InputError(f"queries: {id!r} asks in a haystack of {len(ids):,} ids, and no document has one")
+                raise InputError(f"queries: no document has an id of the haystack of {id!r} (ids in it: {len(ids):,})")
             return In("id", ids)
         return None
 
     def judgements(self) -> dict[str, Path]:
-        """Split → file."""
+        """Return split → file."""
         if not self._path.is_dir():
             raise NotFoundError(f"dataset: there is no folder {str(self._path)!r}; give one in BEIR layout, or 'demo'")
         found: dict[str, Path] = {}
-        for ending in (".tsv", ".tsv.gz"):  # as with the other files, the plain one is taken where there are both
+        for ending in (".tsv", ".tsv.gz"):  # as with the other files, the plain one wins where there are both
             for path in sorted(self._path.glob(f"qrels/*{ending}")):
                 found.setdefault(path.name.removesuffix(ending), path)
         for ending in (".tsv", ".tsv.gz"):
@@ -263,8 +263,8 @@ class _Folder:
                 fields = [fields[0], *fields[2:]]
             if len(fields) != 3:
                 raise InputError(f"{file.name}, line {number}: expected query, document and grade, got {line[:80]!r}")
-            query, document, said = (part.strip() for part in fields)
-            grade = _grade(said, file, number)
+            query, document, grade_text = (part.strip() for part in fields)
+            grade = _grade(grade_text, file, number)
             if query not in queries or (document not in self._known and document not in self._empty):
                 kind, id = ("query", query) if query not in queries else ("document", document)
                 unknown.append(f"line {number} names the {kind} {id!r}")
@@ -275,10 +275,10 @@ class _Folder:
                 )
             judged.setdefault(query, {})[document] = grade
         if unknown:
-            told = f"{file.name}: {len(unknown):,} judgements are of ids that are not in the set ({unknown[0]})"
+            message = f"{file.name}: judgements of unknown ids: {len(unknown):,} ({unknown[0]})"
             if not self._drop_unknown:
-                raise InputError(f"{told}; mend the file, or pass over them with --drop-unknown")
-            self._notes.append(f"{told}: passed over")
+                raise InputError(f"{message}; correct the file, or leave them out with --drop-unknown")
+            self._notes.append(f"{message}; left out")
         return judged
 
     def _file(self, name: str) -> Path:
@@ -291,7 +291,10 @@ class _Folder:
         for number, line in self._lines(file):
             try:
                 record = json.loads(line)
-            except (ValueError, RecursionError) as error:  # a number of 5,000 digits is the one, a deep list the other
+            except (
+                ValueError,
+                RecursionError,
+            ) as error:  # a number of 5,000 digits; deeply nested lists
                 raise InputError(
                     f"{file.name}, line {number}: not JSON ({getattr(error, 'msg', error)}): {line[:60]!r}"
                 ) from None
@@ -334,53 +337,53 @@ def _text(record: Mapping[str, Any], file: Path, number: int) -> str:
     return text
 
 
-def _grade(said: str, file: Path, number: int) -> int:
+def _grade(text: str, file: Path, number: int) -> int:
     try:
-        grade = float(said)
+        grade = float(text)
     except ValueError:
         grade = math.nan
     if not math.isfinite(grade) or grade != int(grade):
-        raise InputError(f"{file.name}, line {number}: the grade {said!r} is not a whole number")
+        raise InputError(f"{file.name}, line {number}: the grade {text!r} is not a whole number")
     if abs(grade) > MAX_GRADE:
         raise InputError(
-            f"{file.name}, line {number}: the grade {said!r} is out of range; allowed: up to {MAX_GRADE:,}"
+            f"{file.name}, line {number}: the grade {text!r} is out of range; allowed: up to {MAX_GRADE:,}"
         )
     return int(grade)
 
 
-def _moment(said: Any) -> str | None:
-    """A time the engine understands; anything else in that field is only metadata."""
+def _moment(value: Any) -> str | None:
+    """Return a timestamp that the engine reads; None for any other value, which is then plain metadata."""
     try:
-        return datetime.fromisoformat(said).isoformat() if isinstance(said, str) else None
+        return datetime.fromisoformat(value).isoformat() if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def _says_nothing_answers(meta: Mapping[str, Any]) -> bool:
+def _is_unanswerable(meta: Mapping[str, Any]) -> bool:
     return meta.get("abstention") is True or meta.get("type") in UNANSWERABLE_TYPES
 
 
-# --- the set that ships -----------------------------------------------------------------------------------------------
+# --- the demo ---------------------------------------------------------------------------------------------------------
 
 
 def _demo(split: str, scoped: bool) -> Dataset:
     from trivet.data import notes, questions
 
-    documents, asked = notes(), [item for item in questions() if item["split"] == split]
-    if not asked:
+    documents, queries = notes(), [item for item in questions() if item["split"] == split]
+    if not queries:
         raise NotFoundError(f"split: demo has no {split!r}; it has: test, train")
     topics = {
         item["id"]: Topic(item["id"], item["text"], item["type"], parse_filter(item.get("where")) if scoped else None)
-        for item in asked
+        for item in queries
     }
-    qrels = {item["id"]: item["relevant"] for item in asked if item["relevant"]}
+    qrels = {item["id"]: item["relevant"] for item in queries if item["relevant"]}
     return Dataset(
         name=DEMO,
         split=split,
         documents=documents,
         topics=tuple(topics[id] for id in qrels),
         qrels=qrels,
-        digest=_digest(json.dumps([documents, asked, scoped], sort_keys=True)),
+        digest=_digest(json.dumps([documents, queries, scoped], sort_keys=True)),
         unanswerable=tuple(topic for id, topic in topics.items() if id not in qrels),
     )
 

@@ -1,8 +1,7 @@
-"""How well does a profile find what is right?
+"""Evaluations: a profile or another system's run, scored on a dataset.
 
-``evaluate`` asks every topic, scores the answers and looks at what scores hide. An ``Evaluation`` is a record: it goes
-to JSON and comes back, and knows the dataset, profile, model, commit and machine it is of, so that two of them are only
-compared when they can be.
+An ``Evaluation`` is a record that goes to JSON and back. It names its dataset, profile, model, commit and machine, so
+that only comparable evaluations are compared.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trivet._version import __version__
+from trivet import __version__
 from trivet.errors import InputError, NotFoundError
 from trivet.evaluate import findings, measures
 from trivet.evaluate.dataset import Dataset
@@ -34,13 +33,15 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    name: str  # of what was evaluated: a profile, or another system's run
+    """The scores and findings of one run over one dataset."""
+
+    name: str  # of the profile, or of another system's run
     dataset: str  # Dataset.identity
     profile: Profile | None  # None for a run from elsewhere
     model: str | None
     scores: Scores = field(repr=False)  # measure → topic → value, every judged topic in each
     strata: Mapping[str, str] = field(repr=False)  # topic → stratum
-    texts: Mapping[str, str] = field(repr=False)  # topic → question
+    texts: Mapping[str, str] = field(repr=False)  # topic → query
     qrels: Mapping[str, Mapping[str, int]] = field(repr=False)
     run: Run = field(repr=False)
     findings: Findings = field(repr=False)
@@ -51,7 +52,7 @@ class Evaluation:
         return measures.mean(self.of(measure))
 
     def of(self, measure: str) -> dict[str, float]:
-        """Topic → value."""
+        """Return topic → value."""
         name = measures.canonical(measure)
         if name not in self.scores:
             raise InputError(f"measure: {name} was not computed for {self.name}; it has: {', '.join(self.scores)}")
@@ -62,14 +63,14 @@ class Evaluation:
 
     @property
     def file_name(self) -> str:
-        """Commit, profile and dataset: the same three make the same file."""
+        """The name of its file: commit, profile and dataset."""
         who = self.profile.identity if self.profile else self.name
         parts = (self.made.get("commit", "unknown"), who, self.dataset)
-        # another system's name and a folder's may hold anything, a path included
+        # the name of another system or of a folder may hold anything, a path included
         return "-".join(("eval", *(re.sub(r"[^\w.+-]+", "-", part).strip(".-") for part in parts))) + ".json"
 
     def to_dict(self, answers: bool = True) -> dict[str, Any]:
-        """Plain data; without the answers it holds nothing of the dataset but ids of topics."""
+        """Return plain data; without ``answers`` it holds nothing of the dataset but the ids of topics."""
         record: dict[str, Any] = {
             "format": FORMAT,
             "name": self.name,
@@ -88,7 +89,7 @@ class Evaluation:
                 for stratum in sorted(set(self.strata.values()))
             },
             "findings": self.findings.to_dict(),
-            # not rounded: a stored run must be equal to itself, or every topic seems to have moved
+            # not rounded: a stored run compared with itself must show no change
             "scores": {measure: dict(values) for measure, values in self.scores.items()},
             "stratum_of": dict(self.strata),
         }
@@ -101,7 +102,7 @@ class Evaluation:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Evaluation:
         if record.get("format") != FORMAT:
-            raise InputError(f"result: format {record.get('format')!r} is not {FORMAT}; make it again with trivet eval")
+            raise InputError(f"result: format {record.get('format')!r} is not {FORMAT}; run trivet eval again")
         return cls(
             name=record["name"],
             dataset=record["dataset"],
@@ -128,7 +129,7 @@ class Evaluation:
 
 
 def read_evaluation(path: str | Path) -> Evaluation:
-    """An evaluation that was saved."""
+    """Read a saved evaluation."""
     file = Path(path)
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
@@ -156,19 +157,19 @@ def evaluate(
     fast: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Ask every topic through ``search`` and judge what comes back.
+    """Run every topic with a profile and return the evaluation.
 
-    ``fast`` takes the re-fusion path instead: the same answers without their times.
+    ``fast`` fuses stored rankings of the legs again instead of searching: the same hits, without times.
     """
     dataset = lab.dataset
     for measure in measures:
-        canonical(measure)  # a mistyped one is refused before anything is asked
+        canonical(measure)  # raises for an unknown name before anything is run
     ask = lab.rerun if fast else lab.run
     run = ask(profile, name=name, progress=progress)
     unanswerable = ask(profile, dataset.unanswerable, progress=progress) if dataset.unanswerable else None
     made_up = ask(profile, findings.nonsense(dataset.topics), progress=progress)
     spent = [] if fast or not profile.weights["dense"] else lab.embedding_ms()
-    found = findings.look(run, dataset.qrels, unanswerable, made_up, spent)
+    found = findings.summarize(run, dataset.qrels, unanswerable, made_up, spent)
     judged = judge(dataset, run, measures=measures, found=found, profile=profile, model=lab.model)
     return replace(judged, dataset=lab.identity)
 
@@ -182,16 +183,18 @@ def judge(
     profile: Profile | None = None,
     model: str | None = None,
 ) -> Evaluation:
-    """Score a run, ours or another system's, against the dataset's judgements."""
-    strangers = [topic for topic in run.answers if topic not in dataset.qrels]
+    """Score a run, ours or another system's, against the dataset's judgements and return the evaluation."""
+    unknown = [topic for topic in run.answers if topic not in dataset.qrels]
     notes = list(dataset.notes)
-    if strangers and len(strangers) == len(run.answers):
-        raise InputError(f"run: none of its {len(strangers):,} topics is in {dataset.identity}; is it of another set?")
-    if strangers:
-        notes.append(f"{len(strangers):,} topics of the run are not in the split: not scored")
+    if unknown and len(unknown) == len(run.answers):
+        raise InputError(
+            f"run: none of its topics ({len(unknown):,}) is in {dataset.identity}; give a run of this dataset"
+        )
+    if unknown:
+        notes.append(f"topics of the run that are not in the split, not scored: {len(unknown):,}")
         run = replace(run, answers={topic: run.answers[topic] for topic in run.answers if topic in dataset.qrels})
     if missing := len(dataset.qrels) - len(run.answers):
-        notes.append(f"{missing:,} judged topics have no answer in the run: they count 0")
+        notes.append(f"judged topics that are not in the run, counted as 0: {missing:,}")
     return Evaluation(
         name=run.name,
         dataset=dataset.identity,
@@ -202,7 +205,7 @@ def judge(
         texts={topic.id: topic.text for topic in dataset.topics},
         qrels=dataset.qrels,
         run=run,
-        findings=found or findings.look(run, dataset.qrels, None, None),
+        findings=found or findings.summarize(run, dataset.qrels, None, None),
         made=made(),
         notes=tuple(notes),
     )
@@ -222,15 +225,15 @@ def made() -> dict[str, Any]:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout this code runs from, ``+`` where it was changed since; the version elsewhere."""
+    """Return the commit of this checkout, with ``+`` where src/ was changed since; outside a checkout, the version."""
     here = Path(__file__).resolve().parents[3]
     if not (here / ".git").exists():
         return f"v{__version__}"
     try:
-        told = [
+        output = [
             subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, check=True).stdout.strip()  # nosec
             for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "src"])
         ]
     except (OSError, subprocess.CalledProcessError):
         return f"v{__version__}"
-    return told[0] + ("+" if told[1] else "")
+    return output[0] + ("+" if output[1] else "")

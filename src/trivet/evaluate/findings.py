@@ -1,8 +1,4 @@
-"""What does recall hide?
-
-How much of what is returned is right, what only one leg found, how often something is answered when nothing should be,
-where a threshold would cut, whether relevance means what it says, and how long it takes.
-"""
+"""Findings beside the measures: precision, hits of a single leg, false answers, thresholds, calibration and latency."""
 
 from __future__ import annotations
 
@@ -14,55 +10,57 @@ from typing import Any
 from trivet.evaluate.dataset import Qrels, Topic
 from trivet.evaluate.run import Answer, Run
 
-NONSENSE = 50  # made-up questions asked of every collection
+NONSENSE = 50  # made-up queries run on every collection
 _CONSONANTS = "bdfgjklmnprstvwzxq"
 THRESHOLDS = tuple(round(0.02 * step, 2) for step in range(51))
-BINS = 10  # of relevance, each as wide
+BINS = 10  # of relevance, equally wide
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What would be returned if hits below ``threshold`` relevance were dropped."""
+    """What is returned when hits below ``threshold`` relevance are dropped."""
 
     threshold: float
-    precision: float | None  # of the hits returned, how many are judged right; None where none is
-    answered: float  # topics with at least one right hit
-    false_unanswerable: float | None  # unanswerable topics that still get a hit
+    precision: float | None  # share of the hits returned that are relevant; None where none is returned
+    answered: float  # share of topics with a relevant hit
+    false_unanswerable: float | None  # share of unanswerable topics that still get a hit
     false_nonsense: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The hits of about the same relevance: what it tells of them, and how many are right."""
+    """The hits of one range of relevance, and the share of them that is relevant."""
 
     begin: float
     hits: int
     told: float  # their mean relevance
-    right: float  # the share judged right; a hit for an unanswerable topic is wrong
+    right: float  # share judged relevant; a hit for an unanswerable topic is not
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
+    """What a run shows beside its measures."""
+
     topics: int
     unanswered: int  # judged topics without any hit
-    degraded: int  # topics for which some part did not answer
-    returned: float  # hits a topic, mean
-    precision: float  # of all hits returned, the share judged right
-    right: int  # hits judged right
-    only: Mapping[str, int]  # leg → right hits that no other leg has among as many of its own best
-    unanswerable: int  # how many such topics were asked
-    false_unanswerable: float | None  # share of them answered, at the profile's threshold
+    degraded: int  # topics for which a part of the search could not take part
+    returned: float  # mean number of hits of a topic
+    precision: float  # share of all hits returned that are relevant
+    right: int  # relevant hits
+    only: Mapping[str, int]  # leg → relevant hits that no other leg has among as many of its best
+    unanswerable: int  # number of unanswerable topics
+    false_unanswerable: float | None  # share of them with a hit, at the profile's threshold
     nonsense: int
     false_nonsense: float | None
     p50_ms: float
     p95_ms: float
-    embed_ms: float | None  # median of embedding a question, not part of the above
+    embed_ms: float | None  # median time of embedding a query, not part of the above
     cuts: tuple[Cut, ...] = field(default=(), repr=False)
-    bins: tuple[Bin, ...] = field(default=(), repr=False)  # those that have a hit
+    bins: tuple[Bin, ...] = field(default=(), repr=False)  # those with a hit
 
     @property
     def calibration_error(self) -> float | None:
-        """How far relevance and the share judged right are apart, over all hits; None where no hit has a relevance."""
+        """Expected calibration error: the mean distance of relevance and the share judged relevant, over all hits."""
         hits = sum(item.hits for item in self.bins)
         return sum(item.hits * abs(item.told - item.right) for item in self.bins) / hits if hits else None
 
@@ -71,15 +69,15 @@ class Findings:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Findings:
-        # a result from before there were bins has none
+        # an older result has no bins
         bins = tuple(Bin(**item) for item in plain.get("bins", ()))
         return cls(**{**plain, "cuts": tuple(Cut(**cut) for cut in plain["cuts"]), "bins": bins})
 
 
-def look(
+def summarize(
     run: Run, qrels: Qrels, unanswerable: Run | None, nonsense: Run | None, embedding_ms: Sequence[float] = ()
 ) -> Findings:
-    """What the answers to judged, unanswerable and made-up questions show."""
+    """Return the findings of the runs over judged, unanswerable and made-up topics."""
     answers = [run.answers.get(topic, Answer(topic)) for topic in qrels]
     returned = sum(len(answer.ids) for answer in answers)
     right = 0
@@ -92,8 +90,8 @@ def look(
             if at < len(answer.legs) and len(answer.legs[at]) == 1:
                 only[answer.legs[at][0]] = only.get(answer.legs[at][0], 0) + 1
     times = sorted(answer.ms for answer in answers)
-    # another system's run says nothing of relevance: there is no threshold to cut it at
-    tells = any(answer.relevances for answer in answers) or not returned
+    # another system's run has no relevance, so no threshold applies
+    scored = any(answer.relevances for answer in answers) or not returned
     return Findings(
         topics=len(answers),
         unanswered=sum(not answer.ids for answer in answers),
@@ -109,7 +107,7 @@ def look(
         p50_ms=percentile(times, 0.5),
         p95_ms=percentile(times, 0.95),
         embed_ms=percentile(sorted(embedding_ms), 0.5) if embedding_ms else None,
-        cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS if tells),
+        cuts=tuple(_cut(answers, qrels, unanswerable, nonsense, threshold) for threshold in THRESHOLDS if scored),
         bins=_bins(answers, qrels, unanswerable),
     )
 
@@ -132,10 +130,10 @@ def _cut(
 
 
 def _bins(answers: Sequence[Answer], qrels: Qrels, unanswerable: Run | None) -> tuple[Bin, ...]:
-    """The last one holds 1 as well."""
-    silent = unanswerable.answers.values() if unanswerable else ()
+    """Return the bins that have a hit; the last one includes a relevance of 1."""
+    others = unanswerable.answers.values() if unanswerable else ()
     placed: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
-    for answer in (*answers, *silent):
+    for answer in (*answers, *others):
         judged = qrels.get(answer.topic, {})
         for id, value in zip(answer.ids, answer.relevances, strict=False):
             placed[min(int(value * BINS), BINS - 1)].append((value, judged.get(id, 0) > 0))
@@ -152,7 +150,7 @@ def _bins(answers: Sequence[Answer], qrels: Qrels, unanswerable: Run | None) -> 
 
 
 def _answered(run: Run | None, threshold: float) -> float | None:
-    """The share of these topics with a hit of that relevance; None where there are no such topics."""
+    """Return the share of these topics with a hit of that relevance; None where there are no such topics."""
     if run is None or not run.answers:
         return None
     return sum(any(value >= threshold for value in answer.relevances) for answer in run.answers.values()) / len(
@@ -161,15 +159,15 @@ def _answered(run: Run | None, threshold: float) -> float | None:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """The value below which that share of the sorted values lies."""
+    """Return the value below which that share of the sorted values lies."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def nonsense(topics: Sequence[Topic], count: int = NONSENSE, seed: int = 0) -> tuple[Topic, ...]:
-    """Questions in words that no language has, each asked in the scope of a real one."""
-    random_ = random.Random(seed)  # the same questions for everyone
+    """Return queries in words of no language, each with the filter of a real topic."""
+    random_ = random.Random(seed)  # always the same queries
     made = []
     for number in range(count):
         words = [_word(random_) for _ in range(4)]
@@ -179,7 +177,7 @@ def nonsense(topics: Sequence[Topic], count: int = NONSENSE, seed: int = 0) -> t
 
 
 def _word(random_: random.Random) -> str:
-    """Syllables, and an end that no word has: without it two syllables are "bore" or "zero" soon enough."""
+    """Return syllables with an ending that no word has; without it two syllables make words such as "zero"."""
     syllables = [
         random_.choice(_CONSONANTS) + random_.choice(["a", "e", "i", "o", "u", "oo", "yx", "uz"])
         for _ in range(random_.randint(1, 3))

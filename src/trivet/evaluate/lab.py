@@ -1,9 +1,8 @@
-"""How is a test collection asked?
+"""A lab: a test collection in a store, and two ways to search it with the same results.
 
-Two ways to the same answers. ``run`` is the shipped path: documents went in through ``add``, topics go through
-``search``. ``rerun`` is for sweeps: the same ``Search``, with a memory for what each leg found and each document
-fetched, so a leg is asked once per depth and only the fusion is done anew. A test holds the two to equal answers,
-scores included.
+``run`` is what the product does: documents were added with ``add``, topics go through ``search``. ``rerun`` is for
+sweeps: the same pipeline over caches, so that a leg runs once for each depth and only the fusion is repeated. A test
+compares the two, scores included.
 """
 
 from __future__ import annotations
@@ -17,17 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trivet
-from trivet.embedders import load_embedder
+from trivet.cache_folder import cache_folder
+from trivet.engine.leg_threads import Job, LegThreads, Timed
+from trivet.engine.pipeline import Pipeline
+from trivet.engine.request import SearchRequest
 from trivet.errors import InputError
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.run import Answer, Run
-from trivet.evaluate.vectors import CachedEmbedder, default_folder
-from trivet.jobs import Job
-from trivet.search import Search
-from trivet.threads import Legs, Timed
+from trivet.evaluate.vectors import CachedEmbedder
+from trivet.models.embedders import load_embedder
 
 if TYPE_CHECKING:
-    from trivet.legs.question import Leg, Question
+    from trivet.legs.leg import Leg, LegQuery
     from trivet.profile import Profile
     from trivet.rerank import Tools
     from trivet.types import Embedder, Hit, Query, Ranking, Scorer
@@ -41,15 +41,15 @@ _BLANKS = count(1)  # how many, the next time that is measured
 
 
 class Lab:
-    """A test collection in a store, ready to be asked. A context manager; what ``fill`` made is gone at close."""
+    """A test collection in a store. A context manager; a store that ``fill`` made is deleted at close."""
 
     def __init__(self, dataset: Dataset, engine: trivet.Engine, drop_self: bool = False) -> None:
-        """``engine`` holds the documents already and stays the caller's; ``fill`` makes one from the dataset's own."""
+        """``engine`` has the documents and is not closed here; ``fill`` makes one from the documents of the dataset."""
         self.dataset, self.engine, self.drop_self = dataset, engine, drop_self
         self._filled = False
         self._made_with: dict[str, Any] = {}
         self._cached: CachedEmbedder | None = None
-        self._memory: _Memory | None = None
+        self._memory: _CachedPipeline | None = None
         self._ready: set[str] = set()  # legs whose index is built
         # one moment for every topic that has none of its own, or the freshness of a document would differ by run
         self._now = datetime.now(UTC).isoformat()
@@ -67,9 +67,9 @@ class Lab:
         progress: Progress | None = None,
         scorer: str | Scorer | None = None,
     ) -> Lab:
-        """Put the documents into a new store. ``embedder="none"`` leaves meaning out."""
+        """Add the documents to a new store; ``embedder="none"`` leaves the dense leg out."""
         inner = load_embedder(embedder if embedder is not None else "builtin")
-        cached = CachedEmbedder(inner, Path(cache) if cache else default_folder()) if inner is not None else None
+        cached = CachedEmbedder(inner, Path(cache) if cache else cache_folder()) if inner is not None else None
         engine: trivet.Engine | None = None
         try:
             engine = trivet.open(
@@ -95,7 +95,7 @@ class Lab:
 
     @property
     def identity(self) -> str:
-        """The dataset's, with how it was put in and asked where that is not the usual way."""
+        """The identity of the dataset, with every option that is not the default."""
         ways = [f"{name}={value}" for name, value in self._made_with.items() if value is not None]
         return "~".join([self.dataset.identity, *ways, *(["drop_self"] if self.drop_self else [])])
 
@@ -111,7 +111,7 @@ class Lab:
         name: str | None = None,
         progress: Progress | None = None,
     ) -> Run:
-        """What the product answers: every topic through ``search``."""
+        """Run every topic through ``search``."""
         asked = self.dataset.topics if topics is None else topics
         self._prepare(profile, asked)
 
@@ -131,41 +131,42 @@ class Lab:
         name: str | None = None,
         progress: Progress | None = None,
     ) -> Run:
-        """The same answers from what the legs found before; its times are not the product's and are left out."""
+        """Return the same run from cached rankings; its times are not the product's and are left out."""
         asked = self.dataset.topics if topics is None else topics
         self._prepare(profile, asked)
-        search = self._remembering()
+        pipeline = self._cached_pipeline()
 
         def answer(topic: Topic) -> Answer:
             at = topic.at or self._now
-            found = search.run(topic.text, topic.where, profile, self._left_out(topic), None, 0, at, {})
+            found = pipeline.search(SearchRequest(topic.text, topic.where, profile, self._left_out(topic), at=at))
             return replace(Answer.of(topic.id, found), ms=0.0)
 
         return _run(name or profile.name, asked, answer, progress, "fuse")
 
     def seen(self, profile: Profile, topic: Topic, count: int) -> tuple[Query, list[Hit], Tools]:
-        """A topic as the first reranker sees it: the question, the best ``count`` fused hits, what is lent to it."""
+        """Return what the first reranker gets for a topic: the query, the best ``count`` fused hits, and its tools."""
         self._prepare(profile, [topic])
         at = topic.at or self._now
-        return self._remembering().seen(topic.text, topic.where, profile, self._left_out(topic), at, count)
+        request = SearchRequest(topic.text, topic.where, profile, self._left_out(topic), at=at)
+        return self._cached_pipeline().before_reranking(request, count)
 
     def rankings(self, profile: Profile) -> dict[str, tuple[Ranking, ...]]:
-        """Topic → what each leg of the profile says, before anything is made of it."""
+        """Map topics to the rankings of the legs, before fusion."""
         self._prepare(profile, self.dataset.topics)
-        search = self._remembering()
+        pipeline = self._cached_pipeline()
         return {
-            topic.id: search.rankings(topic.text, topic.where, profile, self._left_out(topic))
+            topic.id: pipeline.rankings(SearchRequest(topic.text, topic.where, profile, self._left_out(topic)))
             for topic in self.dataset.topics
         }
 
-    def _remembering(self) -> Search:
-        """The engine's own spine, with a memory that lasts as long as the lab."""
+    def _cached_pipeline(self) -> Pipeline:
+        """Return the engine's own pipeline, with caches that last as long as the lab."""
         if self._memory is None:
-            self._memory = _Memory(self.engine)
-        return self._memory.search
+            self._memory = _CachedPipeline(self.engine)
+        return self._memory.pipeline
 
     def embedding_ms(self) -> list[float]:
-        """What embedding a question takes, asked of the model itself; empty without a model."""
+        """Measure the milliseconds that embedding a query takes; empty without a model."""
         if self._cached is None or not self.dataset.topics:
             return []
         inner, spent = self._cached.inner, []
@@ -179,7 +180,7 @@ class Lab:
         return spent
 
     def _prepare(self, profile: Profile, topics: Sequence[Topic]) -> None:
-        """Every question's vector and every leg's index: no search is slow, or out of time, because it was first."""
+        """Embed every query and build every index, so that no search is slow because it is the first."""
         if self._cached is not None and profile.weights["dense"] > 0:
             texts = [topic.text for topic in topics]
             for start in range(0, len(texts), 256):
@@ -228,75 +229,84 @@ def _named(progress: Progress | None, step: str) -> Callable[[int, int], None] |
     return lambda done, total: progress(step, done, total)
 
 
-# --- the same search, with a memory ---------------------------------------------------------------------------------
+# --- the same search, with caches ------------------------------------------------------------------------------------
 
 
-class _Memory:
-    """A spine over the same collection, none of whose readings is done twice."""
+class _CachedPipeline:
+    """The engine's pipeline over caches: no leg runs and no document is read twice."""
 
     def __init__(self, engine: trivet.Engine) -> None:
-        self._legs = _Once()
-        self.search: Search = engine.search_over(_Remembering, self._legs)
+        self._threads = _CachedLegs()
+        self.pipeline: Pipeline = engine.pipeline_over(_CachedCollection, self._threads)
 
     def close(self) -> None:
-        self._legs.close()
+        self._threads.close()
 
 
-class _Once(Legs):
-    """Legs asked in the caller's thread, and the same question only once."""
+class _CachedLegs(LegThreads):
+    """Legs that run in the caller's thread, each query once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._answers: dict[Any, Ranking] = {}
+        self._rankings: dict[Any, Ranking] = {}
 
     def submit(self, leg: str, job: Job[Timed]) -> None:
         self.answer(leg, job)
 
-    def rank(self, leg: Leg, question: Question, depth: int) -> Timed:
-        # a scope is told by its identity: the shelf below makes one per filter and keeps it
-        asked_for = (
-            question.text,
-            question.match,
-            question.gate,
-            question.seeds,
-            question.exact,
-            question.lenient,
-            question.expansion,
-        )
-        key = (leg.name, id(question.scope), depth, *asked_for)
-        if key not in self._answers:
-            self._answers[key] = super().rank(leg, question, depth).ranking
-        return Timed(self._answers[key], 0.0, 0.0)  # a leg that was late once would be left out for good
+    def rank(self, leg: Leg, query: LegQuery, depth: int) -> Timed:
+        # a scope is told by its identity: the cached collection makes one for each filter and keeps it
+        key = (leg.name, depth, id(query.scope), replace(query, scope=None, vector=None))
+        if key not in self._rankings:
+            self._rankings[key] = super().rank(leg, query, depth).ranking
+        return Timed(self._rankings[key], 0.0, 0.0)  # no time: a leg that was late once would be left out for good
 
 
-class _Remembering:
-    """A shelf whose readings are kept. It stands for a store that nobody writes to meanwhile."""
+class _CachedCollection:
+    """A collection whose reads are cached, for a store that nobody writes to meanwhile."""
 
-    def __init__(self, shelf: Any) -> None:
-        self._shelf = shelf
-        self._state = shelf.state()
-        self._documents: dict[int, Any] = {}
-        self._spans: dict[int, Any] = {}
-        self._scopes: dict[Any, Any] = {}
-        self.analyzer = _Reading(shelf.analyzer)
+    def __init__(self, collection: Any) -> None:
+        self._collection = collection
+        self._state = collection.state()
+        self.documents = _CachedDocuments(collection.documents)
+        self.filters = _CachedFilters(collection.filters)
+        self.analyzer = _Reading(collection.analyzer)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._shelf, name)
+        return getattr(self._collection, name)
 
     def state(self) -> Any:
         return self._state
 
+
+class _CachedFilters:
+    def __init__(self, filters: Any) -> None:
+        self._filters = filters
+        self._scopes: dict[Any, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._filters, name)
+
     def scope(self, where: Any, exclude: Sequence[str], version: int) -> Any:
         key = (where, tuple(exclude))
         if key not in self._scopes:
-            self._scopes[key] = self._shelf.scope(where, exclude, version)
+            self._scopes[key] = self._filters.scope(where, exclude, version)
         return self._scopes[key]
 
-    def fetch(self, dids: Sequence[int]) -> dict[int, Any]:
-        return _kept(self._documents, dids, self._shelf.fetch)
 
-    def fetch_spans(self, pids: Sequence[int]) -> dict[int, Any]:
-        return _kept(self._spans, pids, self._shelf.fetch_spans)
+class _CachedDocuments:
+    def __init__(self, documents: Any) -> None:
+        self._documents = documents
+        self._read: dict[int, Any] = {}
+        self._spans: dict[int, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._documents, name)
+
+    def fetch(self, dids: Sequence[int]) -> dict[int, Any]:
+        return _kept(self._read, dids, self._documents.fetch)
+
+    def spans(self, pids: Sequence[int]) -> dict[int, Any]:
+        return _kept(self._spans, pids, self._documents.spans)
 
 
 class _Reading:

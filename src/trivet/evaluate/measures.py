@@ -1,9 +1,9 @@
-"""How good is an answer?
+"""Measures of a run against judgements.
 
-A measure is named and computed by ``ir-measures`` (``nDCG@10``, ``R@5``, ``Success@1``, ``RR@10``, ``AP@10``,
-``Judged@10``, …), so that any paper's figure can be asked for by its own name. One is ours: ``RecallAll@k``, 1 when
-every right document is among the best k. Every judged topic has a value, 0 where nothing was answered: a system that
-keeps silent must not gain by it.
+Measures are named and computed by ``ir-measures`` (``nDCG@10``, ``R@5``, ``Success@1``, ``RR@10``, ``AP@10``,
+``Judged@10``, …), so any measure has the name and the value that papers use. One is ours: ``RecallAll@k``, which is 1
+when all relevant documents are among the best k. Every judged topic has a value; a topic without hits counts 0, so that
+a system does not gain by returning nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHAPE = re.compile(r"([A-Za-z_]+)(.*)")
 
 
 def canonical(name: str) -> str:
-    """The name a measure is reported under; an unknown one is refused."""
+    """Return the name under which a measure is reported; raise for an unknown one."""
     shape = _SHAPE.fullmatch(name.strip())
     if shape is None:
         raise InputError(f"measure: {name!r} is not a measure; write one such as nDCG@10, R@5 or Success@1")
@@ -46,26 +46,26 @@ def canonical(name: str) -> str:
         if isinstance(value := measure.params.get(what), int) and value < 1:
             raise InputError(f"measure: {name!r} has the {what} {value}; it must be 1 or more")
     if not ir.DefaultPipeline.supports(measure):
-        raise InputError(f"measure: {name!r} is a name of ir-measures that nothing installed here can compute")
+        raise InputError(f"measure: {name!r} is known to ir-measures, but no installed package computes it")
     return str(measure)
 
 
 def score(run: Run, qrels: Qrels, measures: Sequence[str] = MEASURES) -> Scores:
-    """Each measure's value for every judged topic."""
+    """Return measure → topic → value, for every judged topic."""
     names = list(dict.fromkeys(canonical(name) for name in measures))
     found: Scores = {name: dict.fromkeys(qrels, 0.0) for name in names}
     ir = _ir_measures()
     theirs = [ir.parse_measure(name) for name in names if _ours(name) is None]
     if theirs:
         judged = {topic: dict(grades) for topic, grades in qrels.items()}
-        # a topic with no hit has 0 already, and ir-measures divides by the number of hits
-        asked = {topic: scores for topic, scores in run.scores().items() if scores and topic in judged}
+        # a topic without a hit has 0 already; ir-measures would divide by its number of hits
+        answered = {topic: scores for topic, scores in run.scores().items() if scores and topic in judged}
         try:
-            values = list(ir.iter_calc(theirs, judged, asked))
-        except Exception as error:  # each of its providers has its own
-            told = ", ".join(map(str, theirs))
+            values = list(ir.iter_calc(theirs, judged, answered))
+        except Exception as error:  # each provider raises its own exceptions
+            names_of = ", ".join(map(str, theirs))
             raise InputError(
-                f"measure: ir-measures could not compute {told} ({type(error).__name__}: {error})"
+                f"measure: ir-measures could not compute {names_of} ({type(error).__name__}: {error})"
             ) from None
         for value in values:
             found[str(value.measure)][value.query_id] = float(value.value)
@@ -80,7 +80,7 @@ def mean(values: Mapping[str, float]) -> float:
 
 
 def by_stratum(values: Mapping[str, float], strata: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    """Stratum → topic → value."""
+    """Return stratum → topic → value."""
     found: dict[str, dict[str, float]] = {}
     for topic, value in values.items():
         found.setdefault(strata[topic], {})[topic] = value
@@ -89,8 +89,8 @@ def by_stratum(values: Mapping[str, float], strata: Mapping[str, str]) -> dict[s
 
 def _recall_all(run: Run, topic: str, grades: Mapping[str, int], k: int) -> float:
     answer = run.answers.get(topic)
-    right = {document for document, grade in grades.items() if grade > 0}
-    return float(answer is not None and bool(right) and right <= set(answer.ids[:k]))
+    relevant = {document for document, grade in grades.items() if grade > 0}
+    return float(answer is not None and bool(relevant) and relevant <= set(answer.ids[:k]))
 
 
 def _ours(name: str) -> int | None:

@@ -1,8 +1,4 @@
-"""What was answered?
-
-A ``Run`` is what one profile answered to every topic, as in TREC, with what TREC leaves out: the relevance of each hit,
-the legs that found it, and how long it took.
-"""
+"""Runs: the hits of every topic, in TREC's format and with relevance, legs and times."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from trivet.errors import InputError, NotFoundError
 if TYPE_CHECKING:
     from trivet.types import Results
 
-LARGEST = 1e38  # a score beyond it is written as this: single precision ends soon after
+LARGEST = 1e38  # larger scores are written as this, because trec_eval reads single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class Answer:
     ids: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
     relevances: tuple[float, ...] = ()
-    legs: tuple[tuple[str, ...], ...] = ()  # per hit, the legs that have it among as many of their own best
+    legs: tuple[tuple[str, ...], ...] = ()  # for each hit, the legs that have it among as many of their best
     ms: float = 0.0
     degraded: tuple[str, ...] = ()
 
@@ -46,10 +42,10 @@ class Answer:
         )
 
     def sorted_scores(self) -> list[float]:
-        """Scores that sort as the answer is ordered, for a scorer that sorts for itself.
+        """Return scores that keep the order of the hits in a tool that sorts by score.
 
-        trec_eval compares in single precision and breaks ties by id, backwards: equal neighbours are set apart by the
-        smallest step there is.
+        trec_eval compares in single precision and breaks ties by descending id, so equal neighbours are separated by
+        the smallest possible step.
         """
         import numpy as np
 
@@ -64,19 +60,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Every topic's answer, under one name."""
+    """The hits of every topic, under one name."""
 
     name: str
     answers: Mapping[str, Answer] = field(repr=False)
 
     def scores(self) -> dict[str, dict[str, float]]:
-        """Topic → document → score, as TREC tools take it."""
+        """Return topic → document → score, as TREC tools take it."""
         return {
             topic: dict(zip(answer.ids, answer.sorted_scores(), strict=True)) for topic, answer in self.answers.items()
         }
 
     def lines(self) -> Iterable[str]:
-        """TREC's run format: topic Q0 document rank score tag."""
+        """Yield lines of TREC's run format: topic Q0 document rank score tag."""
         tag = "_".join(self.name.split()) or "trivet"
         for topic, answer in self.answers.items():
             listed = zip(answer.ids, answer.sorted_scores(), strict=True)
@@ -89,7 +85,7 @@ class Run:
 
 
 def read_run(path: str | Path) -> Run:
-    """A run another system wrote; the score orders it, and the rank where two scores are equal."""
+    """Read a run in TREC's format; the score orders the hits, and the rank those of equal score."""
     file = Path(path)
     if not file.is_file():
         raise NotFoundError(f"run: there is no file {str(path)!r}")
@@ -107,10 +103,10 @@ def read_run(path: str | Path) -> Run:
             continue
         fields = line.split()
         try:
-            topic, _, id, rank, said, *rest = fields
-            score = float(said)
+            topic, _, id, rank, score_text, *rest = fields
+            score = float(score_text)
             if not math.isfinite(score):
-                raise ValueError(said)
+                raise ValueError(score_text)
             rows.setdefault(topic, []).append((-score, int(rank), id))
         except ValueError:
             raise InputError(
@@ -129,7 +125,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _word(id: str) -> str:
-    """TREC's format is split at blanks, and has no way to quote them."""
+    """Return the id; raise where it has a blank, which TREC's format cannot quote."""
     if id.split() != [id]:
         raise InputError(f"run: the id {id!r} has a blank in it, which TREC's run format cannot hold; use --json")
     return id

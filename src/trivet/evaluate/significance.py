@@ -1,12 +1,12 @@
-"""Is the difference more than luck?
+"""Significance of the difference of two runs over the same topics.
 
-Two runs scored on the same topics are compared by their per-topic differences. The p-value is a paired randomisation
-(sign-flip) test: were the two runs alike, each difference could as well have had the other sign. It asks nothing else
-of how scores are distributed (Smucker, Allan, Carterette: "A Comparison of Statistical Significance Tests for
-Information Retrieval Evaluation", CIKM 2007). Several challengers of one baseline are one family, corrected together
-(Holm: "A Simple Sequentially Rejective Multiple Test Procedure", 1979).
+The p-value is that of a paired randomisation (sign-flip) test on the per-topic differences: if the two runs were alike,
+each difference could as well have the other sign. It assumes nothing else about the distribution of scores (Smucker,
+Allan, Carterette: "A Comparison of Statistical Significance Tests for Information Retrieval Evaluation", CIKM 2007).
+Several challengers of one baseline are one family, corrected together (Holm: "A Simple Sequentially Rejective Multiple
+Test Procedure", 1979).
 
-Everywhere higher is better. An answer depends on the scores and the seed only, not on the order of the topics.
+Higher is better everywhere. Results depend on the scores and the seed only, not on the order of the topics.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: The chance of calling a difference real that is not, which we accept.
+#: Accepted chance of a false positive.
 LEVEL = 0.05
-#: Topics below which no verdict is given. The test itself holds at any n; the interval does not: over 1,000 simulated
-#: sets of sparse differences it held the true mean 77 to 88 times in 100 at n = 30, instead of 95.
+#: Topics below which no verdict is given. The test is valid at any n; the interval is not: over 1,000 simulated sets of
+#: sparse differences it held the true mean 77 to 88 times in 100 at n = 30, instead of 95.
 FEW = 30
-#: Up to this many differences every sign pattern is counted: 2 ** 13 patterns are fewer than the default resamples.
+#: Up to this many differences all sign patterns are enumerated: 2 ** 13 are fewer than the default resamples.
 EXACT = 13
-#: Two numbers that differ by less than this share of their size differ by rounding, not by ranking.
+#: Relative difference below which two scores count as equal: it comes from rounding, not from ranking.
 ROUNDING = 1e-9
-#: The largest effect told, in standard deviations. Past it a number says only "every topic moved alike", and where the
-#: differences do not vary at all it would be infinite.
+#: Largest effect size reported, in standard deviations. A larger one only says that every topic changed alike; it is
+#: infinite where the differences do not vary.
 LARGEST_EFFECT = 10.0
-#: Fewer resamples have no 2.5 % tail worth the name.
+#: Fewer resamples do not give a usable 2.5 % tail.
 FEWEST_RESAMPLES = 100
-#: Numbers held at once while resampling: 8 MiB of floats, about what a core keeps near.
+#: Numbers in memory at once while resampling: 8 MiB of floats, about the size of a cache.
 CHUNK = 1 << 20
 
 
@@ -74,12 +74,12 @@ class Paired:
 
     @property
     def significant(self) -> bool:
-        """The corrected p-value is under 0.05. A small ``n`` does not change this; it changes the verdict."""
+        """Whether the corrected p-value is below 0.05. A small ``n`` changes the verdict, not this."""
         return self.p_holm < LEVEL
 
     @property
     def verdict(self) -> str:
-        """What may be said of the challenger; a difference that was not shown is never called none."""
+        """The result in words; a difference that was not shown is never called none."""
         span = f"the interval allows {self.low:+.3f} to {self.high:+.3f}"
         if self.n < FEW:
             return f"too few topics to tell (n = {self.n}, {self._p_words}; {span})"
@@ -105,7 +105,7 @@ def paired(
     seed: int = 0,
     resamples: int = 10_000,
 ) -> Paired:
-    """Compare two runs by their score on each topic; both must have been scored on the same topics."""
+    """Compare two runs by their scores on each topic; raise where their topics differ."""
     import numpy as np
 
     _check_resampling(seed, resamples)
@@ -146,8 +146,8 @@ def family(
 ) -> list[Paired]:
     """Compare every challenger with the baseline called ``name``, p-values corrected by Holm over all of them.
 
-    All use the same seed, so that a challenger's own ``p`` does not depend on who else is compared. The smallest p that
-    sampling can give is 1 / (1 + resamples): a family of hundreds needs more resamples to show anything.
+    All use the same seed, so that a challenger's own ``p`` does not depend on the other challengers. The smallest p of
+    sampling is 1 / (1 + resamples): a family of hundreds needs more resamples to show anything.
     """
     alone = [
         paired(baseline, scores, names=(name, challenger), measure=measure, seed=seed, resamples=resamples)
@@ -158,7 +158,7 @@ def family(
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjusted p-values in the given order: the smallest times m, the next times m - 1, …, never falling, at most 1."""
+    """Return Holm-adjusted p-values in the given order: the smallest times m, the next times m - 1, …, at most 1."""
     for place, p in enumerate(ps):
         if not 0.0 <= p <= 1.0:
             raise InputError(f"holm: p-value {place} is {p!r}; a p-value is between 0 and 1")
@@ -169,13 +169,13 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def interval(values: Sequence[float], *, seed: int = 0, resamples: int = 10_000) -> tuple[float, float]:
-    """The 95 % bootstrap interval of a mean. One value: (value, value); none: (0.0, 0.0)."""
+    """Return the 95 % bootstrap interval of a mean; (value, value) for one value, (0.0, 0.0) for none."""
     _check_resampling(seed, resamples)
     return _interval(_floats(((f"value {place}", value) for place, value in enumerate(values)), ""), seed, resamples)
 
 
 def _interval(values: Floats, seed: int, resamples: int) -> tuple[float, float]:
-    """The percentile interval (Efron, 1979), by scipy: 0.1 s for 2,000 values and 10,000 resamples.
+    """Return the percentile interval (Efron, 1979), by scipy: 0.1 s for 2,000 values and 10,000 resamples.
 
     Not BCa, though it is second-order accurate: per-topic differences are mostly 0 with a few large ones, and on such
     simulated reciprocal ranks BCa held the true mean 79, 84 and 92 times in 100 at n = 30, 50 and 200, the percentile
@@ -185,7 +185,7 @@ def _interval(values: Floats, seed: int, resamples: int) -> tuple[float, float]:
 
     if not len(values):
         return 0.0, 0.0
-    if (values == values[0]).all():  # no resample can differ; a single value is of this kind
+    if (values == values[0]).all():  # all resamples are equal
         return float(values[0]), float(values[0])
     low, high = (
         _scipy_stats()
@@ -205,16 +205,16 @@ def _interval(values: Floats, seed: int, resamples: int) -> tuple[float, float]:
 
 
 def _sign_flip(differences: Floats, seed: int, resamples: int) -> float:
-    """Two-sided: how often do random signs give a sum at least as far from 0 as the one seen?
+    """Return the two-sided p-value: the share of sign patterns whose sum is at least as far from 0 as the observed one.
 
     Not scipy.stats.permutation_test, which does the same: for 2,000 topics and 10,000 resamples it takes 1.0 s in small
     batches and 2.1 s and 1.3 GB in one, since it permutes pairs; drawing the signs as bits takes a fiftieth of that.
     """
     import numpy as np
 
-    moved = differences[differences != 0]  # a difference of 0 is 0 under either sign: the test is the same without it
+    moved = differences[differences != 0]  # a difference of 0 does not change the test
     total = moved.sum()
-    # Scores are often fractions with few values, so many sums are equal but for rounding: those count as equal.
+    # Scores often have few distinct values, so many sums differ by rounding only: those count as equal.
     reached = abs(total) - ROUNDING * np.abs(moved).sum()
 
     def hits(signs: NDArray[Any]) -> int:
@@ -228,8 +228,8 @@ def _sign_flip(differences: Floats, seed: int, resamples: int) -> float:
     for start in range(0, resamples, rows):
         packed = rng.integers(0, 256, (min(rows, resamples - start), -(-len(moved) // 8)), dtype=np.uint8)
         found += hits(np.unpackbits(packed, axis=1, count=len(moved)))
-    # The signs as seen are one of the possible patterns. Without them p could be 0, which no sample can show (Phipson,
-    # Smyth: "Permutation P-values Should Never Be Zero", 2010).
+    # The observed signs are one of the possible patterns. Without them p could be 0 (Phipson, Smyth: "Permutation
+    # P-values Should Never Be Zero", 2010).
     return (1 + found) / (1 + resamples)
 
 
@@ -246,11 +246,11 @@ def _shared_topics(first: Mapping[str, float], second: Mapping[str, float], name
     if not first and not second:
         raise InputError(f"{names[0]!r} and {names[1]!r} have no scored topics; there is nothing to compare")
     lone = ((names[0], sorted(first.keys() - second.keys())), (names[1], sorted(second.keys() - first.keys())))
-    told = [f"{len(topics)} only in {name!r} ({_first_few(topics)})" for name, topics in lone if topics]
-    if told:
+    extra = [f"{len(topics)} only in {name!r} ({_first_few(topics)})" for name, topics in lone if topics]
+    if extra:
         raise InputError(
-            f"{names[0]!r} and {names[1]!r} were not scored on the same topics: {', '.join(told)}; "
-            "score both on the same topics, one that a run did not answer with 0"
+            f"{names[0]!r} and {names[1]!r} were not scored on the same topics: {', '.join(extra)}; "
+            "score both on the same topics; a topic without hits counts 0"
         )
     return sorted(first)
 
@@ -271,7 +271,7 @@ def _finite(score: float, place: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not isfinite(number):
-        raise InputError(f"{place} has the score {score!r}; every score must be a finite number (0 where unanswered)")
+        raise InputError(f"{place} has the score {score!r}; every score must be finite (0 for a topic without hits)")
     return number
 
 
@@ -290,7 +290,7 @@ def _scipy_stats() -> Any:
 
 
 def _p_text(p: float) -> str:
-    """Four places below 0.1, so that 0.0496 does not read as 0.05."""
+    """Format p with four decimals below 0.1, so that 0.0496 does not read as 0.05."""
     if p < 0.001:
         return "p < 0.001"
     return f"p = {p:.4f}" if p < 0.1 else f"p = {p:.2g}"

@@ -1,4 +1,4 @@
-"""Which settings may a tuning choose from?"""
+"""The search space of a tuning: which settings may change, and to which values."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from itertools import product
 from typing import Any
 
 from trivet.errors import InputError
-from trivet.fusion.weighing import WEIGHINGS
-from trivet.profile import LEGS, MAX_WEIGHT, Profile
+from trivet.fusion import FUSIONS
+from trivet.legs import LEGS
+from trivet.profile import MAX_WEIGHT, Profile
 
 MAX_CANDIDATES = 2_000
 ALPHAS = tuple(step / 10 for step in range(1, 10))
-#: Ranks are tried with constants that let a first place win. With 60, and with more normalisers than these, a third
-#: more candidates gained nothing on five sets.
+#: Small constants, with which a first place wins. A third more candidates (k = 60 and more normalisers) gained nothing
+#: on five sets.
 RRF_KS = (2.0, 10.0)
 NORMALIZE = "zscore"
 #: Half and three times as deep as the default. Worth less than 0.0005 on five sets; two depths are cheap.
 DEPTHS = (50, 300)
 FEW_ALPHAS = (0.3, 0.5, 0.7)
-SHARES = (0.1, 0.2, 0.4, 0.8)  # of trigrams, beside words and meaning that sum to 1
-TIMES = (0.0, 0.5, 1.0, 2.0)  # the start's own weight of trigrams
-#: Settings that say how much is shown or how long is waited, not in which order: no ranking tells them apart.
+SHARES = (0.1, 0.2, 0.4, 0.8)  # weights of the trigram leg, where the weights of lexical and dense sum to 1
+TIMES = (0.0, 0.5, 1.0, 2.0)  # factors of the start's weight of the trigram leg
+#: Settings that do not change the order of hits, so nothing can be learnt about them.
 NOT_LEARNT = ("name", "k", "min_relevance", "timeouts", *(f"{leg}_timeout" for leg in LEGS))
 
 
@@ -36,27 +37,27 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Which settings may change, and to what: every combination of the values of each grid.
+    """The grids of a tuning: every combination of the values of each grid is a candidate.
 
     >>> Space(({"alpha": (0.2, 0.4, 0.6)}, {"fusion": ("rrf",), "rrf_k": (2, 10)}))
 
-    Settings are named as in ``Profile.with_changes``. A grid that does not name ``weighing`` keeps the start's.
+    Settings are named as in ``Profile.with_changes``.
     """
 
     grids: tuple[Mapping[str, Sequence[Any]], ...]
 
     @classmethod
     def around(cls, start: Profile, meaning: bool = True, trigrams: bool = False) -> Space:
-        """The balance of words and meaning, under the start's fusion and the likeliest others, and how deep to look.
+        """Return the default space: weights of the lexical and dense legs, under several fusions, and the depths.
 
-        Trigrams take part where the start asks them or ``trigrams`` says so, and without ``meaning``, because nothing
-        else is left to weigh words against. Not otherwise: on the turns of LongMemEval they gain 0.03 nDCG@10, and a
-        search takes 295 ms instead of 4.
+        The trigram leg takes part where the start uses it, with ``trigrams``, and without ``meaning`` (no dense leg),
+        where nothing else can be weighted against the lexical leg. Not otherwise: on the turns of LongMemEval it gains
+        0.03 nDCG@10, and a search takes 295 ms instead of 4.
         """
         words, fragments, dense = (start.weights[leg] for leg in ("lexical", "trigram", "dense"))
         if not meaning:
             return cls(({"trigram_weight": (0.0, *(words * share for share in SHARES))},) if words else ())
-        balance: dict[str, Sequence[Any]] = {"weighing": _unique(start.weighing, *WEIGHINGS), "alpha": ALPHAS}
+        balance: dict[str, Sequence[Any]] = {"alpha": ALPHAS}
         if fragments:
             own = fragments / (words + dense or fragments)  # beside weights that sum to 1
             balance |= {"alpha": ALPHAS[::2], "trigram_weight": [min(MAX_WEIGHT, own * times) for times in TIMES]}
@@ -72,12 +73,12 @@ class Space:
             grids += [deep, {**deep, "alpha": FEW_ALPHAS}]
         if trigrams and not fragments:
             grids.append({"trigram_weight": SHARES, "alpha": FEW_ALPHAS})
-        if start.fusion not in ("convex", "rrf"):
-            grids.append({"fusion": (start.fusion,), **balance})
+        others = _unique(start.fusion, *FUSIONS.added_names())
+        grids += [{"fusion": (name,), **balance} for name in others if name not in ("convex", "rrf")]
         return cls(tuple(grids))
 
     def candidates(self, start: Profile) -> list[Choice]:
-        """The start first, then every other profile once."""
+        """Return the start, then every other profile once."""
         found = {_ranked(start): Choice({}, start)}
         for grid in self.grids:
             for name, values in grid.items():
@@ -87,7 +88,7 @@ class Space:
                     raise InputError(f"space: {name} is {values!r}; give the values to try, such as (0.3, 0.5)")
             for values in product(*grid.values()):
                 changes = dict(zip(grid, values, strict=True))
-                profile = start.with_changes({"weighing": start.weighing, **changes})
+                profile = start.with_changes(changes)
                 found.setdefault(_ranked(profile), Choice(changes, profile))
                 if len(found) > MAX_CANDIDATES:
                     raise InputError(f"space: more than {MAX_CANDIDATES:,} combinations; take fewer values")
@@ -97,7 +98,7 @@ class Space:
 
 
 def _ranked(profile: Profile) -> str:
-    """The digest of what ranks, without the name."""
+    """Return the digest of the settings that rank, without the name."""
     return profile.identity.rpartition("#")[2]
 
 

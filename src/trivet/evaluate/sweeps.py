@@ -1,7 +1,7 @@
-"""What does each setting do?
+"""Sweeps over settings, and the headroom of the fusion weights.
 
-The legs answer once; every point of the grid is fused anew from what they said. ``headroom`` asks the other way round:
-what could weights chosen for each question gain at most, if somebody knew them?
+The legs run once; every point of the grid is fused from their stored rankings. ``headroom`` is the upper bound: the
+gain of an oracle that knows the best weights of each topic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALPHAS = tuple(step / 10 for step in range(11))
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One setting and what it scored."""
+    """One combination of settings and its scores."""
 
     changes: Mapping[str, Any]
     profile: Profile
@@ -35,6 +35,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
+    """The scores of every combination of some settings."""
+
     dataset: str
     measure: str
     base: Profile
@@ -43,7 +45,7 @@ class Sweep:
 
     @property
     def best(self) -> Point:
-        """The highest mean on these very topics: a description of them, not a promise; ``tune`` makes one."""
+        """The highest mean on these topics; only ``tune`` tests whether it holds on others."""
         return max(self.points, key=lambda point: point.mean)
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,13 +69,13 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What weights chosen by an oracle would gain; ``alpha`` is the weight of meaning against words."""
+    """The gain of an oracle's weights; ``alpha`` is the weight of the dense leg against the lexical one."""
 
     measure: str
-    mean: float  # the profile as it is
+    mean: float  # the profile unchanged
     best_alpha: float
-    best_mean: float  # one alpha for all topics, the best on these very topics
-    oracle_mean: float  # each topic's own best alpha
+    best_mean: float  # the best single alpha for these topics
+    oracle_mean: float  # the best alpha of each topic
     by_alpha: Mapping[float, float]
 
 
@@ -84,7 +86,7 @@ def sweep(
     measure: str = MAIN,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Every combination of the axes' values, each a change of ``profile`` such as ``{"alpha": (0.3, 0.5)}``."""
+    """Score every combination of the axes' values, each a change of ``profile`` such as ``{"alpha": (0.3, 0.5)}``."""
     if not axes or any(not values for values in axes.values()):
         raise InputError("sweep: give at least one setting with at least one value, such as alpha=0,0.5,1")
     combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
@@ -105,7 +107,7 @@ def sweep(
 
 
 def headroom(lab: Lab, profile: Profile, measure: str = MAIN, progress: Progress | None = None) -> Headroom:
-    """How much better would the best weights for each question be?"""
+    """Return how much the best weights of each topic would gain."""
     measure = canonical(measure)
     own = score(lab.rerun(profile), lab.dataset.qrels, (measure,))[measure]
     swept = sweep(lab, profile, {"alpha": ALPHAS}, measure, progress)

@@ -1,13 +1,11 @@
-"""Have I embedded this before?
+"""A cache of vectors on disk, by model and text.
 
-The lab puts the same texts into a new store again and again; only the first time needs the model. Vectors are kept
-by model and content in one SQLite file, so a second run takes seconds and an edited set embeds what was edited.
+Evaluations load the same texts into new stores again and again; only the first time needs the model.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -26,38 +24,30 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS vectors (model TEXT NOT NULL, kind TEXT NOT NULL, hash BLOB NOT NULL, "
     "data BLOB NOT NULL, PRIMARY KEY (model, kind, hash))"
 )
-WAIT = 60.0  # seconds, for another process to have written
-
-
-def default_folder() -> Path:
-    """Where vectors are kept when nobody says: the user's cache folder."""
-    said = os.environ.get("TRIVET_CACHE")
-    if said:
-        return Path(said)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trivet"
+WAIT = 60.0  # seconds to wait for another process that writes
 
 
 class CachedEmbedder:
-    """An embedder that remembers on disk what it was asked. Thread-safe; two processes may share the folder."""
+    """An embedder that keeps its vectors on disk. Thread-safe; several processes may share the folder."""
 
     def __init__(self, inner: Embedder, folder: Path) -> None:
         self.inner = inner
         self.id, self.spec, self.dim, self.unrelated = inner.id, inner.spec, inner.dim, inner.unrelated
         self.scripts: tuple[str, ...] = getattr(inner, "scripts", ())
-        self.made = 0  # vectors the model was really asked for
+        self.made = 0  # number of vectors that the model computed
         self._folder = folder
         self._lock = threading.Lock()
         self._queries: dict[str, Vector] = {}
         with self._explained():
             folder.mkdir(parents=True, exist_ok=True)
-            # SQLite does not wait for its turn to change the journal's mode: two that begin at once would collide
+            # SQLite does not wait for a lock when the journal mode changes, so two processes would collide
             with FileLock(folder / "vectors.lock", timeout=WAIT):
                 self._database = sqlite3.connect(
                     folder / "vectors.db", check_same_thread=False, isolation_level=None, timeout=WAIT
                 )
                 try:
                     self._database.execute("PRAGMA journal_mode = WAL")
-                    self._database.execute("PRAGMA synchronous = OFF")  # a cache: what a crash takes is made again
+                    self._database.execute("PRAGMA synchronous = OFF")  # lost vectors are computed again
                     self._database.execute(_SCHEMA)
                 except BaseException:
                     self._database.close()
@@ -88,7 +78,7 @@ class CachedEmbedder:
         if missing:
             fresh = dict(zip(missing, self._made(kind, list(missing.values())), strict=True))
             known.update(fresh)
-            with self._lock, self._explained(), self._database:  # which ends the transaction, either way
+            with self._lock, self._explained(), self._database:  # commits or rolls back
                 self.made += len(fresh)
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(
@@ -100,7 +90,7 @@ class CachedEmbedder:
         return rows
 
     def _made(self, kind: str, texts: list[str]) -> list[bytes]:
-        """What the model says; nothing is kept that is no vector, or it would be found again for ever."""
+        """Return the model's vectors; raise for invalid ones, which must not get into the cache."""
         import numpy as np
 
         rows = np.asarray((self.inner.embed_passages if kind == "passage" else self.inner.embed_queries)(texts), "<f4")
@@ -116,7 +106,7 @@ class CachedEmbedder:
         row = self._database.execute(
             "SELECT data FROM vectors WHERE model = ? AND kind = ? AND hash = ?", (self.id, kind, key)
         ).fetchone()
-        return row[0] if row and len(row[0]) == 4 * self.dim else None  # a damaged row is made again
+        return row[0] if row and len(row[0]) == 4 * self.dim else None  # a damaged row is computed again
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

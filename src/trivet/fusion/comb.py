@@ -1,12 +1,12 @@
-"""Scores, added up: how much do the legs say in all, and do they agree?
+"""CombSUM and CombMNZ: the sum of the normalised scores, and that sum times the number of legs that found the document.
 
 Fox, Shaw: "Combination of Multiple Searches", TREC-2, NIST Special Publication 500-215, 1994.
 
     CombSUM(d) = sum over legs of  weight * normalised(d)
     CombMNZ(d) = (number of legs that found d) * CombSUM(d)
 
-"Found" is being listed, not having a score above 0: the lowest of a min-max list has 0 and was found all the same. Each
-leg's share in CombMNZ carries the factor, so that the shares still sum to the score.
+A document is found by a leg that lists it, also with score 0: the last of a min-max list has 0. The share of each leg
+in CombMNZ contains the factor, so the shares sum to the score.
 """
 
 from __future__ import annotations
@@ -18,13 +18,9 @@ from trivet.fusion.pool import Pool
 from trivet.types import Candidate, Ranking
 
 
-def comb_sum(
-    rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
-) -> Sequence[Candidate]:
-    return Pool(rankings, weights, [normalizer(ranking) for ranking in rankings])
+def comb_sum(rankings: Sequence[Ranking], weights: Sequence[float], *, normalize: Normalizer) -> Sequence[Candidate]:
+    return Pool(rankings, weights, [normalize(ranking) for ranking in rankings])
 
 
-def comb_mnz(
-    rankings: Sequence[Ranking], weights: Sequence[float], rrf_k: float, normalizer: Normalizer
-) -> Sequence[Candidate]:
-    return Pool(rankings, weights, [normalizer(ranking) for ranking in rankings], agreement=True)
+def comb_mnz(rankings: Sequence[Ranking], weights: Sequence[float], *, normalize: Normalizer) -> Sequence[Candidate]:
+    return Pool(rankings, weights, [normalize(ranking) for ranking in rankings], agreement=True)

@@ -1,12 +1,11 @@
-"""Scores on incomparable scales: how much is each worth next to another leg's?
+"""Normalisers: map the scores of one ranking to points that can be compared with those of another leg.
 
-A normaliser maps one ranking's scores onto points. A document that a leg did not list has 0 points from it, so the
-question to ask of each is what stands at 0: the lowest listed (``minmax``, ``zscore``), the scorer's own guaranteed
-minimum (``tm2c2``), three deviations below the mean (``dbsf``), the raw zero (``max``, ``none``).
+A document that a leg did not list has 0 points from it. The normalisers differ in what else has 0 points: the lowest
+listed score (``minmax``, ``zscore``), the guaranteed minimum of the leg (``tm2c2``), three standard deviations below
+the mean (``dbsf``), or the raw score 0 (``max``, ``none``).
 
-A list whose scores are all equal, a single hit included, does not tell its documents apart. Each normaliser has a
-defined answer for it, given in its first line, but no list by itself can say whether it is equally good or equally bad:
-an absolute gate on the leg has to come before.
+If all scores of a list are equal, as in a list of one, no normaliser can tell whether they are all good or all bad.
+Each defines what it returns then. Set a gate on the leg to drop a list that is all bad.
 """
 
 from __future__ import annotations
@@ -14,16 +13,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import fsum, hypot, sqrt
 
+from trivet.plugins import Registry
 from trivet.types import Ranking
 
 Normalizer = Callable[[Ranking], list[float]]
 
-#: Half of the window that DBSF takes for the whole distribution, in standard deviations.
+NORMALIZERS: Registry[Normalizer] = Registry(
+    "normalize",
+    "trivet.normalizers",
+    {
+        "minmax": "trivet.fusion.normalize:minmax",
+        "tm2c2": "trivet.fusion.normalize:tm2c2",
+        "zscore": "trivet.fusion.normalize:zscore",
+        "dbsf": "trivet.fusion.normalize:dbsf",
+        "max": "trivet.fusion.normalize:largest",
+        "none": "trivet.fusion.normalize:none",
+    },
+)
+
+#: Half the width of the window that DBSF maps to [0, 1], in standard deviations.
 DBSF_SIGMAS = 3.0
 
 
 def minmax(ranking: Ranking) -> list[float]:
-    """Lowest listed 0, best 1; all equal: 1 each. Unmoved by any positive affine change of the scores."""
+    """Return 0 for the lowest listed score, 1 for the best; 1 each if all are equal.
+
+    The result is the same after any positive affine change of the scores.
+    """
     scores = ranking.scores
     if not scores:
         return []
@@ -35,11 +51,11 @@ def minmax(ranking: Ranking) -> list[float]:
 
 
 def tm2c2(ranking: Ranking) -> list[float]:
-    """Theoretical minimum 0, best 1; nothing above the minimum: 0 each.
+    """Return 0 for the theoretical minimum, 1 for the best score; 0 each if none is above the minimum.
 
-    Bruch, Gai, Ingber: "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023. The scorer's
-    guaranteed minimum (``Ranking.floor``: 0 for BM25, -1 for cosine) does not move with the depth at which the list was
-    cut, as the lowest listed does.
+    Bruch, Gai, Ingber: "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023. The guaranteed
+    minimum of a leg (``Ranking.floor``: 0 for BM25, -1 for cosine) does not depend on the depth of the list, as the
+    lowest listed score does.
     """
     scores = ranking.scores
     width = max(scores) - ranking.floor if scores else 0.0
@@ -49,11 +65,11 @@ def tm2c2(ranking: Ranking) -> list[float]:
 
 
 def zscore(ranking: Ranking) -> list[float]:
-    """Standard deviations above the lowest listed; all equal: 1 each.
+    """Return the standard deviations above the lowest listed score; 1 each if all are equal.
 
-    The textbook form counts from the mean. There a document in the lower half of a list has negative points while one
-    that the leg did not find at all has 0: being found would cost. Counted from the lowest listed, absent is never
-    better than present, and differences inside the list are the same.
+    The textbook form counts from the mean. Then a document in the lower half of a list has fewer points than one that
+    the leg did not find at all. Counted from the lowest, a listed document never has less than an unlisted one, and
+    the differences inside the list are the same.
     """
     scores = ranking.scores
     sigma = _sigma(scores, len(scores))
@@ -64,7 +80,7 @@ def zscore(ranking: Ranking) -> list[float]:
 
 
 def dbsf(ranking: Ranking) -> list[float]:
-    """Mean minus 3 sigma 0, the mean 0.5, mean plus 3 sigma 1, clipped; all equal: 0.5 each, for each is the mean.
+    """Return 0 at the mean minus 3 sigma, 0.5 at the mean, 1 at the mean plus 3 sigma, clipped; 0.5 if all are equal.
 
     Mazzeschi: "Distribution-Based Score Fusion (DBSF)", 2023. Sample deviation (n - 1) and the 0.5 as in Qdrant.
     """
@@ -78,10 +94,10 @@ def dbsf(ranking: Ranking) -> list[float]:
 
 
 def largest(ranking: Ranking) -> list[float]:
-    """Raw zero 0, the largest magnitude 1; all zero: 0 each.
+    """Return the scores divided by the largest magnitude; 0 each if all are 0.
 
-    By magnitude, because dividing by a negative maximum would turn the list upside down. Negative scores stay negative
-    and then weigh less than absence does: ``minmax`` is the one for such a leg.
+    Dividing by a negative maximum would invert the list, so the magnitude is used. A negative score stays negative
+    and counts less than an unlisted document: use ``minmax`` for a leg with negative scores.
     """
     scores = ranking.scores
     top = max(map(abs, scores), default=0.0)
@@ -91,22 +107,12 @@ def largest(ranking: Ranking) -> list[float]:
 
 
 def none(ranking: Ranking) -> list[float]:
-    """The raw scores: for legs that already speak one scale."""
+    """Return the raw scores, for legs whose scores are on one scale already."""
     return list(ranking.scores)
 
 
-NORMALIZERS: dict[str, Normalizer] = {
-    "minmax": minmax,
-    "tm2c2": tm2c2,
-    "zscore": zscore,
-    "dbsf": dbsf,
-    "max": largest,
-    "none": none,
-}
-
-
 def _sigma(scores: tuple[float, ...], degrees: int) -> float:
-    """Standard deviation; exactly 0 where all are equal, which the rounding of the mean alone would miss."""
+    """Return the standard deviation; exactly 0 if all scores are equal, where rounding of the mean would not give 0."""
     if degrees < 1 or min(scores) == max(scores):
         return 0.0
     mean = fsum(scores) / len(scores)

@@ -1,8 +1,7 @@
-"""Several rankings and what each place in them is worth: who is in the pool, and with what account?
+"""The pool of candidates: the union of several rankings, ordered by the points that each place in them is worth.
 
-The pool is the union of the legs. Whatever the method, a hit's account reads the same way: points (``normalised``)
-times weight, times the number of legs that found it where agreement is rewarded, is the leg's ``share``; the shares sum
-to the score.
+Every fusion explains a candidate in the same way. The share of a leg is the points (``normalised``) times the weight,
+times the number of legs that found the document where agreement is rewarded. The shares sum to the score.
 """
 
 from __future__ import annotations
@@ -13,16 +12,17 @@ from itertools import chain
 from math import fsum
 from typing import overload
 
-from trivet.twins import quick
+from trivet.frozen import quick
 from trivet.types import Candidate, Contribution, Key, Ranking
 
 _candidate, _contribution = quick(Candidate), quick(Contribution)
 
 
 class Pool(Sequence[Candidate]):
-    """Candidates best first; equal scores stay in first-seen order: the rankings as given, then by rank.
+    """Candidates, best first. Equal scores stay in the order of the rankings as given, then of the ranks.
 
-    The order is made at once, an account when somebody looks at its candidate: of two hundred, a page shows twenty.
+    The order is computed at once, the contributions of a candidate only when it is read: of two hundred candidates, a
+    page shows twenty.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Pool(Sequence[Candidate]):
                     several.setdefault(key, [totals[key]]).append(share)
                 else:
                     totals[key] = share
-        # rounded once, so that the order of the legs cannot decide between documents that are tied on paper
+        # fsum rounds once, so documents with equal sums stay equal whatever the order of the legs
         totals.update((key, fsum(shares)) for key, shares in several.items())
         self._totals, self._keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
 
@@ -54,17 +54,17 @@ class Pool(Sequence[Candidate]):
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(self._made, self._keys)
+        return map(self._explained, self._keys)
 
     @overload
     def __getitem__(self, at: int) -> Candidate: ...
     @overload
     def __getitem__(self, at: slice) -> list[Candidate]: ...
     def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
-        return list(map(self._made, self._keys[at])) if isinstance(at, slice) else self._made(self._keys[at])
+        return list(map(self._explained, self._keys[at])) if isinstance(at, slice) else self._explained(self._keys[at])
 
     def __eq__(self, other: object) -> bool:
-        """As a list of the same candidates."""
+        """Compare as a list of candidates."""
         return list(self) == list(other) if isinstance(other, Pool | list) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -72,16 +72,25 @@ class Pool(Sequence[Candidate]):
     def __repr__(self) -> str:
         return repr(list(self))
 
+    def scores(self) -> dict[Key, float]:
+        """Return the scores by key, best first, without making the candidates."""
+        return {key: self._totals[key] for key in self._keys}
+
     def _share(self, key: Key, weight: float, point: float) -> float:
         return weight * point if self._found is None else weight * point * self._found[key]
 
-    def _made(self, key: Key) -> Candidate:
+    def _explained(self, key: Key) -> Candidate:
         legs = zip(self._rankings, self._weights, self._points, strict=True)
-        account = [
+        contributions = [
             _contribution(
                 ranking.leg, at + 1, ranking.scores[at], points[at], weight, self._share(key, weight, points[at])
             )
             for ranking, weight, points in legs
             if (at := ranking.places().get(key, -1)) >= 0
         ]
-        return _candidate(key, self._totals[key], tuple(account))
+        return _candidate(key, self._totals[key], tuple(contributions))
+
+
+def scores_of(pool: Sequence[Candidate]) -> dict[Key, float]:
+    """Return the scores of a pool by key, in its order."""
+    return pool.scores() if isinstance(pool, Pool) else {candidate.key: candidate.score for candidate in pool}

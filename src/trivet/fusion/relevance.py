@@ -1,74 +1,106 @@
-"""How likely is it that this document answers the question?
+"""Relevance: the probability that a document answers the query, computed after the last stage of a search.
 
-A score orders one list and means nothing beside another list's; a threshold needs a number that means the same for
-every question and every way of fusing. So it is made from what the legs say, not from the fused score: how strong the
-match is on each leg's absolute scale, how far it stands above the tenth of the leg's list, and how far it leads all
-others. A logistic model over the three, fitted to judged questions by ``benchmarks/calibration.py``, makes a
-probability of them: of hits at 0.8, about eight in ten were judged right on questions it was not fitted to. Pure.
+A score orders one list and cannot be compared with the scores of another query. Relevance can: it is a logistic
+function of the query and the document, and not of what else was found. It is made of two absolute strengths, the BM25
+score over the highest that the query allows and the cosine above that of unrelated texts, and of the reader's logit
+where the reader has read the document. The reader expects questions; for other queries the strengths tell more. A path
+in the graph does not count: it leads to what is needed for an answer, and as often to anything else.
+
+Down the list relevance never increases: hits that would break this share their mean. ``benchmarks/relevance.py`` fits
+the coefficients and measures them on sets that were left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp
+from typing import NamedTuple
 
 from trivet.types import Key, Ranking
 
-TENTH = 9  # the tenth hit: where a list has stopped being about the answer
-SEEDED = ("graph",)  # legs that go on from what the others found
-LEAST = 0.3  # of strength between the best and the tenth: in a list that is all alike, nobody stands high
+WORDS_OF, MEANING_OF = ("lexical", "trigram"), ("dense",)  # the legs that compare words, and meaning
+#: Below this relevance nothing is known about a query: what MCP and chat keep from a model.
+KNOWN = 0.02
+LOGIT = 4.0  # reader's logits that make one unit of its feature
+ANSWERS, SURE = 2.0, 5.0  # logits at which a passage begins to read like an answer, and like a certain one
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What the legs say of one document, each 0 to 1 (``lead`` from -1): weighted means over the legs that answered."""
+class Match(NamedTuple):
+    """How well the legs match one document, each from 0 to 1; None where no such leg took part in the search."""
 
-    strength: float = 0.0
-    height: float = 0.0  # above the tenth of the list; 1 is the best of every leg
-    lead: float = 0.0  # over the best other document; below 0 where another is higher
-    way: float = 0.0  # how strong is the way that leads to it from what others found?
+    words: float | None = None  # strength of the best leg that compares words
+    meaning: float | None = None  # strength of the dense leg
 
-
-#: What one of each adds to the log-odds.
-INTERCEPT, STRENGTH, HEIGHT, LEAD, WAY = -2.06, 0.43, 2.59, 1.95, 4.36
+    @property
+    def strengths(self) -> list[float]:
+        """The strengths of the legs that took part, the higher one first."""
+        return sorted((value for value in self if value is not None), reverse=True)
 
 
-def standings(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Callable[[Key], Standing]:
-    """``weights`` are this question's. Legs without a weight have no say; one that goes on from what others found can
-    speak for a document, and its silence says nothing against one."""
-    weighty = [ranking for ranking in rankings if len(ranking) and weights.get(ranking.leg, 0.0) > 0]
-    seeded = [(ranking, ranking.places()) for ranking in weighty if ranking.leg in SEEDED]
-    heard = [ranking for ranking in weighty if ranking.leg not in SEEDED]
-    total = sum(weights[ranking.leg] for ranking in heard) or 1.0
-    shares = [(ranking, ranking.places(), weights[ranking.leg] / total) for ranking in heard]
-    heights: dict[Key, float] = {}
-    for ranking, _, share in shares:
-        values = [ranking.strength(score) for score in ranking.scores[: TENTH + 1]]
-        tenth = values[TENTH] if len(values) > TENTH else 0.0
-        width = max(LEAST, values[0] - tenth)
-        for key, value in zip(ranking.keys[:TENTH], values, strict=False):  # nobody below stands above the tenth
-            heights[key] = heights.get(key, 0.0) + share * (value - tenth) / width
-    first, second = [*sorted(heights.values(), reverse=True), 0.0, 0.0][:2]
-
-    def of(key: Key) -> Standing:
-        match = way = 0.0
-        for ranking, places, share in shares:
-            if (at := places.get(key)) is not None:
-                match += share * ranking.strength(ranking.scores[at])
-        for ranking, places in seeded:
-            if (at := places.get(key)) is not None:
-                way = max(way, ranking.strength(ranking.scores[at]))
-        height = heights.get(key, 0.0)
-        ahead = height - (second if height >= first else first)
-        return Standing(match, height, ahead, way)
-
-    return of
+#: Coefficients of ``features``: of a document that was read and matched by words and meaning, of one that was read and
+#: searched by less, and of one that was matched by words and meaning, by words alone, or by meaning alone.
+READ_BOTH = (-3.9, 0.41, 0.43, 0.58, 0.42, 3.82)
+READ = (-1.91, 0.79, 0.17, 0.9)
+BOTH = (-5.47, 5.82, 2.64)
+WORDS = (-3.79, 6.16)
+MEANING = (-5.3, 6.76)
 
 
-def probability(standing: Standing) -> float:
-    """A document that no leg has a word for is no answer."""
-    if standing.strength <= 0.0 and standing.way <= 0.0:
+def matches(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Callable[[Key], Match]:
+    """Return a function that returns how well the legs match a document.
+
+    A leg without a weight is ignored, and so is one that had nothing to search for and says so in its notes. Legs that
+    compare neither words nor meaning, such as the graph or one that ranks by popularity, match nothing themselves.
+    """
+    weighted = [item for item in rankings if weights.get(item.leg, 0.0) > 0 and (len(item) or not item.notes)]
+    placed = [(item, item.places()) for item in weighted]
+    by_words = [each for each in placed if each[0].leg in WORDS_OF]
+    by_meaning = [each for each in placed if each[0].leg in MEANING_OF]
+
+    def best(legs: Sequence[tuple[Ranking, Mapping[Key, int]]], key: Key) -> float | None:
+        if not legs:
+            return None
+        found = (leg.strength(leg.scores[at]) for leg, places in legs if (at := places.get(key)) is not None)
+        return max(found, default=0.0)
+
+    return lambda key: Match(best(by_words, key), best(by_meaning, key))
+
+
+def features(match: Match, read: float | None = None) -> tuple[float, ...]:
+    """Return what relevance is computed from; ``read`` is the reader's logit."""
+    if read is None:
+        return (1.0, *match.strengths)
+    reads = (1.0, read / LOGIT, 1.0 / (1.0 + exp(ANSWERS - read)), 1.0 / (1.0 + exp(SURE - read)))
+    return reads if match.words is None or match.meaning is None else (*reads, match.words, match.meaning)
+
+
+def coefficients(match: Match, read: float | None = None) -> Sequence[float]:
+    """Return the coefficients for these features; none where no leg took part that matches documents."""
+    if match.words is None or match.meaning is None:
+        if read is not None:
+            return READ
+        return WORDS if match.words is not None else MEANING if match.meaning is not None else ()
+    return BOTH if read is None else READ_BOTH
+
+
+def probability(match: Match, read: float | None = None) -> float:
+    """Return the probability that the document answers the query; 0 if no leg matched it and it was not read."""
+    if read is None and not any(match.strengths):
         return 0.0
-    own = STRENGTH * standing.strength + HEIGHT * standing.height + LEAD * standing.lead
-    return 1.0 / (1.0 + exp(-(INTERCEPT + own + WAY * standing.way)))
+    parts = zip(coefficients(match, read), features(match, read), strict=True)
+    return 1.0 / (1.0 + exp(-sum(weight * value for weight, value in parts)))
+
+
+def never_increasing(values: Iterable[float]) -> list[float]:
+    """Return the values made to decrease: where they rise, their mean (isotonic regression, least squares).
+
+    Of all such lists this one is nearest to the values, and its mean is theirs, so calibration is kept.
+    """
+    blocks: list[tuple[float, int]] = []  # the mean of some values in a row, and their number
+    for value in values:
+        mean, count = value, 1
+        while blocks and blocks[-1][0] < mean:
+            before, number = blocks.pop()
+            mean, count = (before * number + mean * count) / (number + count), number + count
+        blocks.append((mean, count))
+    return [mean for mean, count in blocks for _ in range(count)]

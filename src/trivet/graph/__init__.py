@@ -1,7 +1,6 @@
-"""What is connected with this?
+"""The graph of documents and concepts, in memory and without a store: arrays in, scores out.
 
-*Useful for* answers that share no word and no meaning with the question but stand one step behind what does: the
-composer's birthplace behind the film. *Not useful for* finding by itself: a walk needs somewhere to begin, and what it
-reaches is only as good as that. ``block.py`` holds who names what, ``walk.py`` goes from the seeds to what they lead
-to. No store in here: arrays and numbers in, numbers out.
+It finds documents that share no word and no meaning with the query but are connected with one that does, such as the
+birthplace of a composer behind the film. ``mentions.py`` holds which document names which concept, ``walk.py`` goes
+from the seeds to what they lead to, ``supersession.py`` replaces documents by the newer ones that supersede them.
 """

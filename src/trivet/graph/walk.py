@@ -1,14 +1,14 @@
-"""Where do the seeds lead?
+"""A random walk with restart over the graph: the documents that the seeds lead to.
 
-Personalised PageRank, walked from the seeds outwards for ``HOPS`` steps and cut to the ``FRONT`` likeliest documents of
-each: past that the mass is too thin to be told from noise. In each step a document gives its mass to what it is
-tied to (links, neighbours in a session, rare metadata) and, through the concepts it names, rarest first, to the
-documents that name them too. A document whose *title* is the concept is what the other one talks about; any other
-document that shares a concept is trusted with a twentieth of that, and only where both have a title: turns of a
-conversation share names without being about them. What is not visible is neither reached nor walked through.
+Personalised PageRank from the seeds outwards, for ``HOPS`` steps. Each step goes on from the ``FRONT`` documents with
+the most mass; with more, the mass is too thin to differ from noise. In each step a document gives its mass away in two
+ways: along its edges (links, neighbours in a session, rare metadata values), and through the concepts that it names,
+rarest first, to the other documents that name them. A document with the concept as its *title* is what the other one is
+about. Any other document that shares a concept gets a twentieth of that, and only if both have a title: messages of a
+conversation share names without being about them. Documents that are not visible are neither reached nor passed.
 
-The constants were chosen on the even half of the topics of eight public sets (docs/GRAPH.md), which are level around
-them.
+The constants were chosen on the even half of the topics of eight public datasets (docs/explanation/graph.md); the
+scores are about the same around them.
 """
 
 from __future__ import annotations
@@ -20,32 +20,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from trivet.graph.block import TITLE, Bools, Graph, Ints
+from trivet.graph.edges import Edge
+from trivet.graph.mentions import TITLE, Bools, Graph, Ints
 
-HOPS, DECAY = 2, 0.5  # steps, and what a document two steps away is worth beside one step
-FRONT = 64  # documents a step goes out from
-TIED = 16  # of those, how many are asked for their ties
-HUB = 50  # documents; what more than these name connects nothing
+HOPS, DECAY = 2, 0.5  # steps, and the factor of the mass for each step after the first
+FRONT = 64  # documents that a step goes on from
+EXPANDED = 16  # of those, documents whose edges are read
+HUB = 50  # documents; a concept that more documents name connects nothing
 RAREST = 12  # concepts of a document that are followed
-ABOUT, SHARED = 1.0, 0.05  # trust in a concept that is the title of one of the two, and in one both only name
-TIES = 0.5  # of a document's mass, where it has ties and concepts both
+ABOUT, SHARED = 1.0, 0.05  # trust in a concept that is the title of one of the two, and in one that both only name
+EDGES = 0.5  # share of a document's mass that goes along edges, if it has edges and concepts
 
 Floats = npt.NDArray[np.float64]
 Visible = Callable[[Ints], Bools]
 
 
-class Tie(NamedTuple):
-    """Two documents that belong together, whatever they say, and how: "next in session", "part-of"."""
-
-    source: int
-    target: int
-    weight: float
-    label: str
+EdgesOf = Callable[[Sequence[int]], Sequence[Edge]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A document at the end of a walk. ``path``: a document, how it is connected, the next one … down to this one."""
+    """A document that the walk reached. ``path``: a document, its connection, the next document … up to this one."""
 
     score: float
     did: int
@@ -54,34 +49,34 @@ class Reached:
 
 
 class _Flow(NamedTuple):
-    """Mass on its way: from, to, how much, the passage it arrives at, and by which concept or tie."""
+    """The mass that moves in one step, as columns: from, to, how much, to which passage, by which concept or edge."""
 
     source: Ints
     target: Ints
     mass: Floats
     pid: Ints
-    concept: npt.NDArray[np.uint64]  # 0: by a tie
-    tie: Ints
+    concept: npt.NDArray[np.uint64]  # 0: along an edge
+    edge: Ints  # place among the labels
 
 
 @dataclass(slots=True)
 class _Step:
-    """One hop: who was reached, with how much, by which way most of all."""
+    """The documents that one step reached, with their mass."""
 
     dids: Ints
     mass: Floats
-    best: Ints  # place in ``flow``
+    best: Ints  # place in ``flow`` of the row that brought the most mass
     flow: _Flow
 
 
 def walk(
     graph: Graph,
-    ties: Callable[[Sequence[int]], Sequence[Tie]],
+    edges_of: EdgesOf,
     seeds: Mapping[int, float],
     visible: Visible | None,
     depth: int,
 ) -> list[Reached]:
-    """The ``depth`` documents the seeds lead to, best first; a seed that another seed leads to is one of them."""
+    """Return the best ``depth`` documents that the seeds lead to, best first; other seeds may be among them."""
     dids = np.array(sorted(did for did, mass in seeds.items() if mass > 0.0), dtype=np.int64)
     if visible is not None:
         dids = dids[visible(dids)]
@@ -91,7 +86,7 @@ def walk(
     for _ in range(HOPS):
         front = np.sort(_largest(mass, dids, FRONT))
         dids, mass = dids[front], mass[front]
-        flow = _out(graph, ties, dids, mass, visible, labels)
+        flow = _flow(graph, edges_of, dids, mass, visible, labels)
         if not len(flow.target):
             break
         steps.append(_arrived(flow))
@@ -99,57 +94,57 @@ def walk(
     return _reached(graph, steps, depth, labels)
 
 
-def _out(
-    graph: Graph,
-    ties: Callable[[Sequence[int]], Sequence[Tie]],
-    dids: Ints,
-    mass: Floats,
-    visible: Visible | None,
-    labels: list[str],
+def _flow(
+    graph: Graph, edges_of: EdgesOf, dids: Ints, mass: Floats, visible: Visible | None, labels: list[str]
 ) -> _Flow:
-    tied = _tied(ties, dids[_largest(mass, dids, TIED)].tolist(), visible)
+    """Return the mass that these documents give away; append the labels of their edges to ``labels``."""
+    along = _along_edges(edges_of, dids[_largest(mass, dids, EXPANDED)].tolist(), visible)
     pairs = _pairs(graph, dids, visible)
-    at = np.searchsorted(dids, tied.source)
-    both, named = np.zeros((2, len(dids)), dtype=np.bool_)
-    both[at] = True
-    named[pairs.source] = True
-    by_tie = mass * np.where(named, TIES, 1.0)
-    by_name = mass * np.where(both, 1.0 - TIES, 1.0)
+    at = np.searchsorted(dids, along.source)
+    has_edge, has_concept = np.zeros((2, len(dids)), dtype=np.bool_)
+    has_edge[at] = True
+    has_concept[pairs.source] = True
+    by_edge = mass * np.where(has_concept, EDGES, 1.0)
+    by_concept = mass * np.where(has_edge, 1.0 - EDGES, 1.0)
     first = len(labels)
-    labels.extend(tied.labels)
+    labels.extend(along.labels)
     return _Flow(
-        np.concatenate([dids[pairs.source], tied.source]),
-        np.concatenate([pairs.target, tied.target]),
-        np.concatenate([by_name[pairs.source] * pairs.share, by_tie[at] * tied.share]),
-        np.concatenate([pairs.pid, graph.first_passages(tied.target)]),
+        np.concatenate([dids[pairs.source], along.source]),
+        np.concatenate([pairs.target, along.target]),
+        np.concatenate([by_concept[pairs.source] * pairs.share, by_edge[at] * along.share]),
+        np.concatenate([pairs.pid, graph.first_passages(along.target)]),
         np.concatenate([pairs.concept, np.zeros(len(at), dtype=np.uint64)]),
         np.concatenate([np.zeros(len(pairs.source), dtype=np.int64), first + np.arange(len(at), dtype=np.int64)]),
     )
 
 
-class _Tied(NamedTuple):
+class _AlongEdges(NamedTuple):
+    """The edges of some documents, as columns."""
+
     source: Ints
     target: Ints
     share: Floats  # of what its source gives away
     labels: list[str]
 
 
-def _tied(ties: Callable[[Sequence[int]], Sequence[Tie]], dids: Sequence[int], visible: Visible | None) -> _Tied:
-    found = [tie for tie in ties(dids) if tie.source != tie.target and tie.weight > 0.0] if dids else []
+def _along_edges(edges_of: EdgesOf, dids: Sequence[int], visible: Visible | None) -> _AlongEdges:
+    found = [edge for edge in edges_of(dids) if edge.source != edge.target and edge.weight > 0.0] if dids else []
     if visible is not None and found:
-        seen = visible(np.array([tie.target for tie in found], dtype=np.int64)).tolist()
-        found = [tie for tie, shown in zip(found, seen, strict=True) if shown]
-    source = np.array([tie.source for tie in found], dtype=np.int64)
-    weight = np.array([tie.weight for tie in found], dtype=np.float64)
-    return _Tied(
+        shown = visible(np.array([edge.target for edge in found], dtype=np.int64)).tolist()
+        found = [edge for edge, is_shown in zip(found, shown, strict=True) if is_shown]
+    source = np.array([edge.source for edge in found], dtype=np.int64)
+    weight = np.array([edge.weight for edge in found], dtype=np.float64)
+    return _AlongEdges(
         source,
-        np.array([tie.target for tie in found], dtype=np.int64),
-        weight / np.maximum(_sums(source, weight), 1.0),  # faint ties, be they alone, carry little
-        [tie.label for tie in found],
+        np.array([edge.target for edge in found], dtype=np.int64),
+        weight / np.maximum(_sums(source, weight), 1.0),  # a weak edge carries little even if it is the only one
+        [edge.label for edge in found],
     )
 
 
 class _Pairs(NamedTuple):
+    """Pairs of documents that share a concept, as columns."""
+
     source: Ints  # place among the documents walked from
     target: Ints
     pid: Ints
@@ -158,7 +153,7 @@ class _Pairs(NamedTuple):
 
 
 def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
-    """Every document these lead to through a concept."""
+    """Return the documents that these lead to through a concept."""
     source, keys, marks = graph.keys_by(dids)
     unique, place = np.unique(keys, return_inverse=True)
     frequency = graph.frequency_of(unique)
@@ -175,27 +170,28 @@ def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     many = counts[place]
     ends = np.cumsum(counts)
     edges = np.repeat(np.arange(len(place)), many)
-    # the edges of a concept stand side by side: from its first one on
+    # the rows of a concept are next to each other in ``order``, from its first one on
     other = order[np.repeat((ends - counts)[place] - (np.cumsum(many) - many), many) + np.arange(len(edges))]
     about = ((marks[edges] & TITLE) | (naming.mark[other] & TITLE)) > 0
     both = graph.titled(dids)[source[edges]] & naming.titled[other]
     trust = np.where(about, ABOUT, np.where(both, SHARED, 0.0))
     real = (trust > 0.0) & (naming.did[other] != dids[source[edges]])
     edges, other, trust = edges[real], other[real], trust[real]
-    # a concept's say is its rarity, times the best trust it leads to; a document's concepts share its mass by that
+    # The concepts of a document share its mass by their weight: the rarity times the best trust they lead to.
     best = np.zeros(len(place))
     np.maximum.at(best, edges, trust)
-    say = best * np.log(max(graph.documents, 2) / frequency[place])
-    say = np.where(best > 0.0, np.maximum(say, 1e-6), 0.0)  # in a collection of a few documents nothing is rare
-    # and no more of it goes out than the best of them is trusted with
+    weight = best * np.log(max(graph.documents, 2) / frequency[place])
+    weight = np.where(best > 0.0, np.maximum(weight, 1e-6), 0.0)  # in a collection of a few documents nothing is rare
+    # A document gives away the share of its mass that is its best trust, and no more.
     trusted = np.zeros(len(dids))
     np.maximum.at(trusted, source, best)
-    share = (say * trusted[source] / _total(source, say, len(dids)))[edges] * trust / _total(edges, trust, len(place))
+    share = (weight * trusted[source] / _total(source, weight, len(dids)))[edges]
+    share = share * trust / _total(edges, trust, len(place))
     return _Pairs(source[edges], naming.did[other], naming.pid[other], graph.hashes_of(unique)[place[edges]], share)
 
 
 def _rarest(source: Ints, place: Ints, frequency: Ints, useful: Bools) -> Ints:
-    """The edges to follow: of each document the ``RAREST`` concepts."""
+    """Return the places of the ``RAREST`` rarest concepts of each document."""
     at = np.flatnonzero(useful)
     at = at[np.lexsort((place[at], frequency[at], source[at]))]
     first = np.searchsorted(source[at], source[at])
@@ -203,6 +199,7 @@ def _rarest(source: Ints, place: Ints, frequency: Ints, useful: Bools) -> Ints:
 
 
 def _arrived(flow: _Flow) -> _Step:
+    """Sum the mass by target."""
     order = np.argsort(flow.target, kind="stable")
     targets = flow.target[order]
     first = np.flatnonzero(np.concatenate([[True], targets[1:] != targets[:-1]]))
@@ -210,7 +207,7 @@ def _arrived(flow: _Flow) -> _Step:
     groups = np.repeat(np.arange(len(first)), counts)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = groups
-    # the best way to each: the most mass, then the oldest source
+    # the best row of each target: the most mass, then the oldest source
     largest = np.maximum.reduceat(flow.mass[order], first)
     likely = order[flow.mass[order] == largest[groups]]
     likely = likely[np.lexsort((flow.source[likely], place[likely]))]
@@ -240,27 +237,27 @@ def _reached(graph: Graph, steps: list[_Step], depth: int, labels: Sequence[str]
 def _paths(
     graph: Graph, steps: Sequence[_Step], dids: Ints, labels: Sequence[str]
 ) -> tuple[list[int], list[tuple[int | str, ...]]]:
-    """For each of these documents, reached with the last step: the passage, and the way back to where it began."""
+    """Return the passage of each of these documents, which the last step reached, and the path from its seed."""
     edges = _edges(steps[-1], dids)
     pids: list[int] = steps[-1].flow.pid[edges].tolist()
-    ways: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
+    pieces: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
     for step in reversed(steps):
         edges = _edges(step, dids)
-        concepts, ties = step.flow.concept[edges], step.flow.tie[edges].tolist()
+        concepts, places = step.flow.concept[edges], step.flow.edge[edges].tolist()
         names = graph.written_all(concepts[concepts > 0])
         dids = step.flow.source[edges]
-        by = [names[concept] if concept else labels[tie] for concept, tie in zip(concepts.tolist(), ties, strict=True)]
-        ways.append([[did, name] for did, name in zip(dids.tolist(), by, strict=True)])
-    return pids, [tuple(part for piece in path for part in piece) for path in zip(*reversed(ways), strict=True)]
+        by = [names[concept] if concept else labels[at] for concept, at in zip(concepts.tolist(), places, strict=True)]
+        pieces.append([[did, name] for did, name in zip(dids.tolist(), by, strict=True)])
+    return pids, [tuple(part for piece in path for part in piece) for path in zip(*reversed(pieces), strict=True)]
 
 
 def _edges(step: _Step, dids: Ints) -> Ints:
-    """The best way to each."""
+    """Return the row of the flow that brought the most mass to each document."""
     return step.best[np.searchsorted(step.dids, dids)]
 
 
 def _largest(mass: Floats, dids: Ints, count: int) -> Ints:
-    """Places of the largest, best first; of equal ones the oldest document."""
+    """Return the places of the ``count`` largest, best first; of equal ones the oldest document first."""
     if len(mass) <= count:
         return np.lexsort((dids, -mass))
     likely = np.flatnonzero(mass >= np.partition(mass, len(mass) - count)[len(mass) - count])
@@ -268,13 +265,13 @@ def _largest(mass: Floats, dids: Ints, count: int) -> Ints:
 
 
 def _total(groups: Ints, values: Floats, count: int) -> Any:
-    """For each value: the sum of its group, of which there are ``count``; 1 where that is nothing."""
+    """Return for each value the sum of its group, of which there are ``count``; 1 where the sum is 0."""
     total = np.bincount(groups, weights=values, minlength=count)
     return np.where(total > 0.0, total, 1.0)[groups]
 
 
 def _sums(keys: Ints, values: Floats) -> Any:
-    """The same, for groups that have any number for a name."""
+    """Return for each value the sum of its group, for groups that are named by any number."""
     if not len(keys):
         return np.ones(0)
     names, groups = np.unique(keys, return_inverse=True)

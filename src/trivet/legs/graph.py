@@ -1,95 +1,103 @@
-"""Which documents do the others' best lead to?
+"""The graph leg: a random walk from the best candidates of the other legs.
 
-A *seeded* leg: asked after the first wave, with the heads of its rankings. A head counts by its rank and by how strong
-it is on an absolute scale, so the mass that is walked with, and every score here, is at most 1, and what the walk
-reaches is never more certain than what it began with. Documents whose title the question names are seeds too.
+It is seeded: it runs after the others. A seed counts by its rank and by its strength on an absolute scale, so the
+seeds' mass and every score here are at most 1: what the walk reaches is never more certain than where it began.
+Documents whose title the query names are seeds too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from trivet.legs.question import Question, ranking
-from trivet.types import Ranking
+from trivet.legs.leg import LegContext, LegQuery
+from trivet.types import Degraded, Ranking
 
 if TYPE_CHECKING:
-    from trivet.graph.block import Graph as Blocks
-    from trivet.graph.walk import Tie
+    from trivet.graph.mentions import Graph as Mentions
+    from trivet.stores.contract import Collection, GraphIndex, State
 
-HEADS = 4  # of each ranking
-ASKED = 0.2  # of the mass, for documents whose title is in the question
-FAINT = 0.03  # of the mass; where no document gets that much, nothing is connected, however the list is normalised
-CEILING = 0.5  # half of all that set out came here: as connected as a document can be
-
-
-class Connections(Protocol):
-    def graph(self, version: int) -> Blocks:
-        """Who names what, in everything the store held at that version."""
-
-    def ties(self, dids: Sequence[int], version: int) -> Sequence[Tie]:
-        """What these documents are tied to."""
+HEADS = 4  # best candidates of each ranking that become seeds
+TITLED = 0.2  # share of the mass for documents whose title is in the query
+FAINT = 0.03  # of the mass: if no document gets that much, nothing is connected
+CEILING = 0.5  # of the mass: the most that a document can get
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    concepts: Callable[[str], Iterable[str]]
-    connections: Connections
-    name: str = "graph"
+    """A random walk over mentions and edges, from the best candidates of the other legs."""
 
-    def rank(self, question: Question, depth: int) -> Ranking:
+    collection: Collection
+    index: GraphIndex
+    name: ClassVar[str] = "graph"
+    seeded: ClassVar[bool] = True
+    incomplete: ClassVar[str] = ""
+
+    @classmethod
+    def build(cls, context: LegContext) -> Graph | Degraded:
+        index = context.collection.graph
+        if index is None:
+            return Degraded("graph", "this store keeps no graph index")
+        return cls(context.collection, index)
+
+    def is_current(self, state: State) -> bool:
+        return self.index.is_current(state)
+
+    def rank(self, query: LegQuery, depth: int) -> Ranking:
         from trivet.graph.walk import walk
 
-        graph = self.connections.graph(question.version)
-        seeds = self._seeds(question, graph)
+        graph = self.index.mentions(query.version)
+        seeds = self._seeds(query, graph)
         if not seeds:
-            return Ranking(self.name, notes=("nothing to begin at",))
+            return Ranking(self.name, notes=("no seeds",))
         reached = walk(
             graph,
-            lambda dids: self.connections.ties(dids, question.version),
+            lambda dids: self.index.edges(dids, query.version, query.sessions),
             seeds,
-            None if question.scope is None else question.scope.rows,
+            None if query.scope is None else query.scope.rows,
             depth,
         )
         if not reached or reached[0].score < FAINT:
-            return Ranking(self.name, notes=("no clear way from the seeds",))
-        found = [item for item in reached if question.gate is None or item.score >= question.gate]
-        listed = ranking(
+            return Ranking(self.name, notes=("nothing is connected with the seeds",))
+        found = [item for item in reached if query.gate is None or item.score >= query.gate]
+        return Ranking.of(
             self.name,
             [(item.score, item.pid, item.did) for item in found],
             ceiling=CEILING,
             notes=(f"from {len(seeds)} seeds",),
+            seeded=True,
+            paths=tuple(item.path for item in found),
         )
-        return replace(listed, paths=tuple(item.path for item in found))
 
-    def _seeds(self, question: Question, graph: Blocks) -> dict[int, float]:
-        """Document → mass, in all at most 1."""
-        titled = self._titled(question, graph)
-        share = 1.0 - ASKED if titled else 1.0
-        seeds = {int(key): mass * share for key, mass in question.seeds}
+    def _seeds(self, query: LegQuery, graph: Mentions) -> dict[int, float]:
+        """Map documents to their mass; at most 1 in all."""
+        titled = self._titled(query, graph)
+        share = 1.0 - TITLED if titled else 1.0
+        seeds = {int(key): mass * share for key, mass in query.seeds}
         for did in titled:
-            seeds[did] = seeds.get(did, 0.0) + ASKED / len(titled)
+            seeds[did] = seeds.get(did, 0.0) + TITLED / len(titled)
         return seeds
 
-    def _titled(self, question: Question, graph: Blocks) -> list[int]:
-        """Documents whose title the question names, where that is not a crowd."""
+    def _titled(self, query: LegQuery, graph: Mentions) -> list[int]:
+        """Return the documents whose title the query names, unless they are many."""
         import numpy as np
 
-        from trivet.concepts import digest
-        from trivet.graph.block import TITLE
+        from trivet.graph.mentions import TITLE
         from trivet.graph.walk import HUB
+        from trivet.text.concepts import concepts, digest
 
-        asked = np.array(sorted({digest(key) for key in self.concepts(question.text)}), dtype=np.uint64)
-        naming = graph.naming(asked[graph.frequency(asked) <= HUB])
+        named = concepts(query.text, stop_words=self.collection.analyzer.stop_words)
+        keys = np.array(sorted({digest(key) for key in named}), dtype=np.uint64)
+        naming = graph.naming(keys[graph.frequency(keys) <= HUB])
         dids = np.unique(naming.did[(naming.mark & TITLE) > 0])
-        if question.scope is not None:
-            dids = dids[question.scope.rows(dids)]
+        if query.scope is not None:
+            dids = dids[query.scope.rows(dids)]
         return [int(did) for did in dids] if len(dids) <= HUB else []
 
 
 def heads(rankings: Sequence[Ranking]) -> tuple[tuple[Any, float], ...]:
-    """Where a walk begins: the first few of each ranking, each with its mass; in all at most 1."""
+    """Return the seeds of a walk: the first few of each ranking with their mass, at most 1 in all."""
     mass: dict[Any, float] = {}
     whole = sum(1.0 / rank for listed in rankings for rank in range(1, min(HEADS, len(listed)) + 1))
     for listed in rankings:

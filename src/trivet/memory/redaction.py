@@ -1,9 +1,8 @@
-"""Is there a secret in this text, and what does it look like without it?
+"""Redaction of secrets in texts, by their known forms.
 
-Known shapes only: keys with their maker's prefix, tokens of a known form, private key blocks, passwords where something
-calls them so. A guess by randomness alone would take commit hashes, UUIDs and identifiers for secrets, and a memory
-without them is of no use. So this lowers a risk and is no proof that nothing secret is left. Repetitions are bounded,
-so that no text makes a pattern slow.
+Known forms only: keys with a vendor's prefix, tokens of a known structure, private key blocks, values named as a
+password. Guessing by randomness would also remove commit hashes and UUIDs, which a memory needs. So this lowers a risk;
+it does not prove that no secret is left. Repetitions are bounded, so that no text makes a pattern slow.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ API_KEY, TOKEN, PRIVATE_KEY, PASSWORD = "api key", "token", "private key", "pass
 
 _EDGE, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
-# Their makers' documented forms. A prefix that is a word part ("sk-") needs a long run with a digit behind it.
+# The vendors' documented forms. A prefix that also occurs in words ("sk-") needs a long run with a digit behind it.
 _KEYS = (
     r"sk-(?:[A-Za-z0-9]+-){0,4}(?=[A-Za-z0-9_]*[0-9])[A-Za-z0-9_]{16,}[A-Za-z0-9_-]*",  # OpenAI, Anthropic, OpenRouter
     r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe
@@ -41,7 +40,7 @@ _KEYS = (
 _PEM = re.compile(
     r"-----BEGIN (?P<what>(?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?)-----"
     r"(?:(?:(?!-----BEGIN).)*?-----END (?P=what)-----"
-    r"|(?:\s{0,8}(?:\\n)?[A-Za-z0-9+/=]{16,})+(?:\s{0,8}[A-Za-z0-9+/]{1,15}={1,2})?)",  # cut off: what looks like it
+    r"|(?:\s{0,8}(?:\\n)?[A-Za-z0-9+/=]{16,})+(?:\s{0,8}[A-Za-z0-9+/]{1,15}={1,2})?)",  # cut off: its key lines
     re.DOTALL,
 )
 _JWT = re.compile(rf"{_EDGE}eyJ[A-Za-z0-9_-]{{8,}}\.eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{16,}}{_END}")
@@ -50,7 +49,7 @@ _TELEGRAM = re.compile(r"(?<![A-Za-z0-9_:-])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A
 _BEARER = re.compile(r"(?i)(\bbearer\s+)(?=[a-z0-9._~+/-]*[0-9])[a-z0-9._~+/-]{20,}=*")
 _BASIC = re.compile(r"(?i)(\bauthorization[\"']?\s*[:=]\s*[\"']?basic\s+)[a-z0-9+/]{8,}={0,2}")
 _URL = re.compile(r"(?i)(\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@?#\"'<>]{0,200}:)([^\s/@?#\"'<>]{1,500})(?=@[a-z0-9\[])")
-# "password = hunter2pass", "api_key": "…": the name says it. What looks like code or a blank to fill in is not one.
+# "password = hunter2pass", "api_key": "…": the name marks the value. Code and placeholders are not secrets.
 _NAMED = re.compile(
     r"(?i)((?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|access[_-]?token)"
     r"[\"']?\s{0,8}(?:=|:|\bis\b)\s{0,8})([\"']?)([^\s\"'`,;()\[\]{}<>]{8,})(\2)(?![(\[{])"
@@ -59,7 +58,7 @@ _BLANK = re.compile(r"(?i)[*x.•_-]+|.*(?:\$|\[redacted|your|example|changeme|p
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with each secret replaced by ``[redacted: kind]``, and the kind of each."""
+    """Return the text with each secret replaced by ``[redacted: kind]``, and the kind of each."""
     found: list[str] = []
 
     def replaced(kind: str, keep: int = 0) -> Callable[[re.Match[str]], str]:
@@ -91,9 +90,9 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     return text, tuple(found)
 
 
-def counted(taken: Mapping[str, int]) -> str:
-    """For people: how many of what."""
-    return ", ".join(f"{count:,} × {kind}" for kind, count in sorted(taken.items()))
+def counted(kinds: Mapping[str, int]) -> str:
+    """Return the number of secrets of each kind, as a text for people."""
+    return ", ".join(f"{count:,} × {kind}" for kind, count in sorted(kinds.items()))
 
 
 def _blank(value: str) -> bool:
@@ -101,7 +100,7 @@ def _blank(value: str) -> bool:
 
 
 def redact_values(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """The same for every text in JSON-like data; keys stay as they are."""
+    """Redact every text in JSON-like data; keys stay unchanged."""
     if isinstance(value, str):
         return redact(value)
     found: list[str] = []

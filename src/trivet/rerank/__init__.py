@@ -1,7 +1,6 @@
-"""One fused list and its documents: in which order, and without which, is it best shown?
+"""Rerankers: reorder, rescore or drop hits by what their documents say; they never add a hit.
 
-*Useful for* what only the document can tell: priors, copies, exact words. *Not useful for* finding anything: no
-reranker adds a hit. The profile names them with their settings and the engine applies them in that order.
+A profile names its rerankers with their options, and a search applies them in that order.
 """
 
 from __future__ import annotations
@@ -10,52 +9,63 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from trivet.errors import InputError
-from trivet.rerank.avoid import Avoid
-from trivet.rerank.cap import Cap
-from trivet.rerank.composite import Composite
-from trivet.rerank.cross_encoder import CrossEncoder
-from trivet.rerank.dedup import Dedup
-from trivet.rerank.exact import Exact
-from trivet.rerank.importance import Importance
-from trivet.rerank.learned import Learned
-from trivet.rerank.mmr import Mmr
-from trivet.rerank.recency import Recency
-from trivet.rerank.reranker import Option, Reranked, Reranker, Tools, renumbered
-from trivet.rerank.temporal import Temporal
+from trivet.plugins import Registry
+from trivet.rerank.reranker import (
+    Option,
+    Reranked,
+    Reranker,
+    Tools,
+    best_first,
+    option,
+    renumbered,
+    spread_of,
+)
 
 __all__ = [
     "RERANKERS",
-    "Avoid",
-    "Cap",
-    "Composite",
-    "CrossEncoder",
-    "Dedup",
-    "Exact",
-    "Importance",
-    "Learned",
-    "Mmr",
     "Option",
-    "Recency",
     "Reranked",
     "Reranker",
-    "Temporal",
     "Tools",
+    "best_first",
     "build",
     "describe",
+    "option",
     "renumbered",
+    "spread_of",
 ]
 
-RERANKERS: dict[str, type[Reranker]] = {
-    kind.name: kind
-    for kind in (Exact, Importance, Composite, Dedup, Learned, CrossEncoder, Avoid, Temporal, Recency, Mmr, Cap)
-}
+
+def _check(name: str, kind: object) -> None:
+    if not (isinstance(kind, type) and issubclass(kind, Reranker) and kind.name == name):
+        raise InputError(f"reranker: {name!r} is {kind!r}; register a subclass of Reranker whose name is {name!r}")
+
+
+RERANKERS: Registry[type[Reranker]] = Registry(
+    "reranker",
+    "trivet.rerankers",
+    {
+        "exact": "trivet.rerank.exact:Exact",
+        "importance": "trivet.rerank.importance:Importance",
+        "composite": "trivet.rerank.composite:Composite",
+        "dedup": "trivet.rerank.dedup:Dedup",
+        "learned": "trivet.rerank.learned:Learned",
+        "cross_encoder": "trivet.rerank.cross_encoder:CrossEncoder",
+        "reader": "trivet.rerank.reader:Reader",
+        "avoid": "trivet.rerank.avoid:Avoid",
+        "temporal": "trivet.rerank.temporal:Temporal",
+        "recency": "trivet.rerank.recency:Recency",
+        "mmr": "trivet.rerank.mmr:Mmr",
+        "cap": "trivet.rerank.cap:Cap",
+    },
+    _check,
+)
 
 
 def build(name: str, options: Mapping[str, object] | None = None) -> Reranker:
-    """The named reranker with its settings; a name or a value it does not know is refused with the known ones."""
-    if name not in RERANKERS:
-        raise InputError(f"reranker {name!r} is not known; known: {', '.join(RERANKERS)}")
-    kind, given = RERANKERS[name], dict(options or {})
+    """Return the named reranker with these options; refuse an unknown name, option or value, ignore a retired one."""
+    kind = RERANKERS[name]
+    given = {key: value for key, value in (options or {}).items() if key not in kind.retired}
     known = kind.options()
     if unknown := [key for key in given if key not in known]:
         raise InputError(f"reranker {name!r} has no option {unknown[0]!r}; known: {', '.join(known)}")
@@ -63,5 +73,5 @@ def build(name: str, options: Mapping[str, object] | None = None) -> Reranker:
 
 
 def describe() -> dict[str, dict[str, Option]]:
-    """Every reranker's settings with default, range and meaning: for the docs and for checking profiles."""
+    """Return the options of every reranker, with default, range and meaning."""
     return {name: kind.options() for name, kind in RERANKERS.items()}

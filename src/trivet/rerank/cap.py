@@ -1,8 +1,7 @@
-"""How many hits of the same session, thread or file are enough?
+"""Limits the hits that share a value of a field, such as the same session, thread or file.
 
-At most ``most`` for each value of a field, the best ones; a document without the field is nobody's sibling. What goes
-over the cap comes after everything else, in its order, its score lowered by twice the spread: no answer is lost where
-there is room.
+The best ``most`` hits of each value keep their score. The others are moved behind all the rest by twice the spread of
+the scores, in their order. A document without the field is not limited.
 """
 
 from __future__ import annotations
@@ -19,10 +18,12 @@ from trivet.types import Hit, Query
 
 @dataclass(frozen=True)
 class Cap(Reranker):
+    """Moves the hits of a value that has had ``most`` hits behind all others."""
+
     name: ClassVar[str] = "cap"
 
-    most: int = option(2, "hits of one value that come first", low=1, high=1_000)
-    field: str = option("session", "whose values are counted: a metadata key or a built-in field")
+    most: int = option(2, "hits of one value that keep their score", low=1, high=1_000)
+    field: str = option("session", "the field that is counted: a metadata key or a built-in field")
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         seen: Counter[object] = Counter()

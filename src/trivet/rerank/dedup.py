@@ -1,7 +1,6 @@
-"""Which hits say what an earlier one has said already?
+"""Drops duplicates: hits whose text is the same as that of a better hit, up to case, width and white space.
 
-Those whose text folds to the same; the first, which is the best, stays. A document without text goes by its title, and
-one without either is nobody's copy.
+A document without text is compared by its title. A document without both is never a duplicate.
 """
 
 from __future__ import annotations
@@ -10,51 +9,56 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trivet.rerank.folding import fold
 from trivet.rerank.reranker import Reranker, option, renumbered
+from trivet.text.tokens import comparable
 from trivet.types import Document, Hit, Query
 
-LOOKED_AT, SURE = 96, 32  # characters of a text, and of its folded beginning, by which most are told apart
+#: Characters of a text, and of its folded beginning, that are compared first: most texts differ within them.
+LOOKED_AT, SURE = 96, 32
 
 
 @dataclass(frozen=True)
 class Dedup(Reranker):
-    name: ClassVar[str] = "dedup"
+    """Drops hits whose text is the same as that of a better hit."""
 
-    limit: int = option(0, "hits kept at most; 0 or less: no cap")
+    name: ClassVar[str] = "dedup"
+    drops_only: ClassVar[bool] = True
+
+    limit: int = option(0, "hits kept at most; 0 or less: no limit")
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
-        alone: dict[str, Document | None] = {}  # by its beginning; only what begins alike is folded whole
+        # By beginning: the only document with it so far, else None. Only texts that begin alike are folded whole.
+        alone: dict[str, Document | None] = {}
         seen: set[tuple[str, str]] = set()
         kept: list[Hit] = []
         for hit in hits:
             if 0 < self.limit <= len(kept):
                 break
-            begins = _beginning(hit.document.text)
-            if begins in alone:
-                if (first := alone[begins]) is not None:
+            beginning = _beginning(hit.document.text)
+            if beginning in alone:
+                if (first := alone[beginning]) is not None:
                     seen.add(_content(first))
-                    alone[begins] = None
+                    alone[beginning] = None
                 content = _content(hit.document)
                 if content in seen:
                     continue
                 seen.add(content)
             else:
-                alone[begins] = hit.document
+                alone[beginning] = hit.document
             kept.append(hit)
         return renumbered(kept)
 
 
 def _beginning(text: str) -> str:
-    """The first letters of the folded text. In ASCII a beginning folds to the beginning."""
-    begun = fold(text[:LOOKED_AT]) if text.isascii() else ""
-    return (begun if len(begun) >= SURE else fold(text))[:SURE]
+    """Return the first characters of the folded text. In ASCII, they come from the first characters of the text."""
+    folded = comparable(text[:LOOKED_AT]) if text.isascii() else ""
+    return (folded if len(folded) >= SURE else comparable(text))[:SURE]
 
 
 def _content(document: Document) -> tuple[str, str]:
-    """The folded content and where it comes from, so that a text is never the copy of a title."""
-    if text := fold(document.text):
+    """Return the folded content and where it is from, so that a text is never the duplicate of a title."""
+    if text := comparable(document.text):
         return "text", text
-    if title := fold(document.title):
+    if title := comparable(document.title):
         return "title", title
     return "id", document.id

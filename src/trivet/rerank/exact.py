@@ -1,9 +1,8 @@
-"""Does the hit hold the very words that were asked for?
+"""Promotes hits that contain the query literally.
 
-Fusing blends one perfect lexical hit with its near ties; a small bonus gives the perfect one its place back. It is
-earned once per hit, by the query (or every quoted phrase of it) standing in title or passage as whole words, or by
-being the title or the id. One plain word stands in too many texts to prove anything: a query counts from two words,
-unless it is quoted or looks like an identifier.
+Fusion can rank a perfect lexical hit behind similar ones; a small bonus corrects that. A hit gets it once, if the query
+(or every quoted phrase of it) is in the title or the passage as whole words, or is the title or the id. A query of one
+plain word gets no bonus, because too many texts contain it, unless it is quoted or looks like an identifier.
 """
 
 from __future__ import annotations
@@ -13,28 +12,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trivet.rerank.folding import fold
 from trivet.rerank.reranker import Reranker, Verdict, best_first, option, scaled
+from trivet.text.tokens import comparable
 from trivet.types import Hit, Query
 
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»|「([^」]+)」')
 _OPENING = " \t\r\n\"“”«»「」'‘’`¿¡"
 _CLOSING = _OPENING + ".,;:!?…。！？、"
-#: snake_case, camelCase, digits, names joined by punctuation (a.b, a/b, user@host); a hyphen joins plain words too.
+#: snake_case, camelCase, digits, names joined by punctuation (a.b, a/b, user@host). Not hyphens: plain words have them.
 _IDENTIFIER = re.compile(r"[0-9_]|[a-z][A-Z]|\w(?:[./\\@#:+=$]+)\w|\+\+|\w#$|^[#@$.-]+\w")
-#: Scripts written without spaces (Thai to Khmer, kana, Han): no word edge to look for, about 2 characters to a word.
+#: Scripts written without spaces (Thai to Khmer, kana, Han). They have no word boundaries; about 2 characters a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_UNSPACED_LEAST = 4
+_UNSPACED_LEAST = 4  # characters: about two words
 
 
 @dataclass(frozen=True)
 class Exact(Reranker):
+    """Promotes hits that contain the query literally."""
+
     name: ClassVar[str] = "exact"
 
-    bonus: float = option(0.1, "what an exact match adds, as a part of the score", low=0.0, high=0.5)
+    bonus: float = option(0.1, "bonus of an exact match, as a part of the score", low=0.0, high=0.5)
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
-        whole = _trimmed(fold(query.text))
+        whole = _trimmed(comparable(query.text))
         finders = [_finder(phrase) for phrase in _phrases(query.text)]
         return best_first(self, (self._judged(hit, whole, finders) for hit in hits))
 
@@ -44,39 +45,39 @@ class Exact(Reranker):
 
 
 def _match(hit: Hit, whole: str, finders: Sequence[Callable[[str], bool]]) -> str:
-    """Where the match stands, or nothing."""
-    title = fold(hit.document.title)
+    """Return where the match is, in words; empty if there is none."""
+    title = comparable(hit.document.title)
     if whole and whole == _trimmed(title):
         return "the query is the title"
-    if whole and whole == fold(hit.document.id):
+    if whole and whole == comparable(hit.document.id):
         return "the query is the id"
     if finders and all(found(title) for found in finders):
-        return "the query stands in the title"
+        return "the query is in the title"
     if finders:
-        text = fold(hit.passage.text)
+        text = comparable(hit.passage.text)
         if all(found(text) or found(title) for found in finders):
-            return "the query stands in the passage"
+            return "the query is in the passage"
     return ""
 
 
 def _phrases(text: str) -> list[str]:
-    """What has to be found: each quoted phrase, else the query as a whole if it is telling enough."""
-    quoted = [_trimmed(fold("".join(groups))) for groups in _QUOTED.findall(text)]
+    """Return what a hit must contain: each quoted phrase, else the whole query if it is specific enough."""
+    quoted = [_trimmed(comparable("".join(groups))) for groups in _QUOTED.findall(text)]
     if any(quoted):
         return [phrase for phrase in quoted if phrase]
-    bare = _trimmed(fold(text))
-    telling = " " in bare or _IDENTIFIER.search(_trimmed(text)) or len(_UNSPACED.findall(bare)) >= _UNSPACED_LEAST
-    return [bare] if bare and telling else []
+    bare = _trimmed(comparable(text))
+    specific = " " in bare or _IDENTIFIER.search(_trimmed(text)) or len(_UNSPACED.findall(bare)) >= _UNSPACED_LEAST
+    return [bare] if bare and specific else []
 
 
 def _trimmed(text: str) -> str:
-    """Without quotes and the end of a sentence; a leading dot or dash is part of a name (.net, --force)."""
+    """Strip quotes and final punctuation; keep a leading dot or dash, which is part of a name (.net, --force)."""
     return text.lstrip(_OPENING).rstrip(_CLOSING)
 
 
 def _finder(phrase: str) -> Callable[[str], bool]:
-    """Whether ``phrase`` stands in a folded text as whole words; the plain search first, for most texts fail it."""
+    """Return a function that tells whether a folded text contains ``phrase`` as whole words."""
     before = "" if _UNSPACED.match(phrase[0]) else r"(?<!\w)"
     after = "" if _UNSPACED.match(phrase[-1]) else r"(?!\w)"
     pattern = re.compile(before + re.escape(phrase) + after)
-    return lambda text: phrase in text and pattern.search(text) is not None
+    return lambda text: phrase in text and pattern.search(text) is not None  # most texts fail the fast first test

@@ -1,11 +1,11 @@
-"""Two hits match about equally: which one did its author call important?
+"""Lowers the score of less important documents, as a prior.
 
     score * (floor + (1 - floor) * importance)
 
-A prior, not evidence: it takes at most ``1 - floor`` of a score. So a hit can be overtaken only by one whose own score
-was at least ``floor`` times its own, whatever the importances. On a list fused by RRF from one leg, where the hit at
-rank r has 1 / (k + r), nothing from below rank ⌊(k + r) / floor - k⌋ passes it: rank 27 passes rank 1 at k = 60
-and floor 0.7, but only rank 3 at k = 4. A steep fusion keeps the prior a tie-breaker; a flat one hands it the list.
+It takes at most ``1 - floor`` of a score, so a hit can be overtaken only by one whose score was at least ``floor``
+times its own. In a list fused by RRF from one leg, where the hit at rank r has 1 / (k + r), a hit is overtaken at most
+by rank ⌊(k + r) / floor - k⌋: with floor 0.7 rank 27 can pass rank 1 at k = 60, and only rank 3 at k = 4. After a steep
+fusion the prior only breaks ties; after a flat one it decides the order.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from trivet.types import Hit, Query
 
 @dataclass(frozen=True)
 class Importance(Reranker):
+    """Lowers the score of less important documents."""
+
     name: ClassVar[str] = "importance"
 
-    floor: float = option(0.7, "what is left of the score of a document of importance 0", low=0.0, high=1.0)
+    floor: float = option(0.7, "the part of the score that a document of importance 0 keeps", low=0.0, high=1.0)
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         return best_first(self, map(self._weighed, hits))

@@ -1,44 +1,62 @@
-"""Seen side by side, which hit answers best?
+"""Reranks by a learnt linear model over features of the hits that no leg computes.
 
-A line through what ``evidence.py`` finds: each weight says how far a full measure of that evidence moves a hit, in
-deviations of the fused scores. What concerns the question's wording counts by the share that words have in the fusion:
-where meaning alone is asked it says nothing, and where a question is better answered by meaning it says little.
+A leg sees one passage and a bag of words. The features show more: who wrote a message, how much of the query each
+passage contains, and which of its words are together. The last two are relative to the other hits, so they mean the
+same in every collection.
 
-The weights were learnt by ``benchmarks/ranking.py``, which names the splits and tells what they are worth on sets they
-were not learnt from; ``tune`` learns them from one's own judgements.
+Each weight says how far a feature of value 1 moves a hit, in standard deviations of the fused scores. The features are
+about conversations: ``words`` and ``runs`` count by the share of the hits that are messages of a session. Messages are
+short, and there the words of a query tell more than the legs know. On abstracts, articles and code the same features
+lose (ADR 38).
+
+The weights were learnt by ``benchmarks/generalisation.py``, each set judged without being fitted to; ``trivet tune
+--rerank`` learns them from the judgements of a collection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, sqrt
-from typing import ClassVar
+from itertools import chain, pairwise
+from math import fsum, log, sqrt
+from typing import Any, ClassVar, NamedTuple
 
-from trivet.rerank.evidence import Evidence, evidence
-from trivet.rerank.reranker import Reranked, Reranker, Tools, best_first, option
+from trivet.rerank.reranker import Places, Reranked, Reranker, Tools, best_first, option
+from trivet.text.conversation import ASSISTANTS, SESSION_KEYS, SESSION_SCOPE_KEYS, SPEAKER_KEYS
 from trivet.types import Hit, Query
 
-WORDING = ("words", "runs", "names")
+NEAR = 2  # positions from one word of the query to the next, if they are together
+HEAD = 20  # first hits, whose mean the others are compared with
+
+_SESSION = frozenset(SESSION_KEYS)
+
+
+class Evidence(NamedTuple):
+    """The features of one hit, each about 0 to 1; 0 if a feature does not apply."""
+
+    assistant: float = 0.0  # written by an assistant
+    words: float = 0.0  # words of the query in the hit, rare ones counting more; relative to the best hit
+    runs: float = 0.0  # neighbouring words of the query that are together; minus the mean of the first hits
+
+
+WORDING = ("words", "runs")
 FEATURES = Evidence._fields
-TOLD = 0.05  # a part of a score that is worth a word in the explanation
+TOLD = 0.05  # standard deviations: smaller parts are left out of the explanation
 _RANGE = {"low": -10.0, "high": 10.0}
 
 
 @dataclass(frozen=True)
 class Learned(Reranker):
+    """Adds a weighted sum of the features of a hit to its score."""
+
     name: ClassVar[str] = "learned"
     sees: ClassVar[int] = 60
+    retired: ClassVar[tuple[str, ...]] = ("names", "neighbour", "session", "dated", "addressed", "connected")
 
-    words: float = option(1.041, "how much of the question it holds", **_RANGE)
-    runs: float = option(2.219, "words of the question that stand together", **_RANGE)
-    names: float = option(1.079, "names of the question", **_RANGE)
-    neighbour: float = option(0.0, "the turn before or after is a good hit", **_RANGE)
-    session: float = option(0.505, "others of its session are good hits", **_RANGE)
-    dated: float = option(0.628, "the question asks when, and it speaks of a time", **_RANGE)
-    assistant: float = option(-2.344, "said by an assistant", **_RANGE)
-    addressed: float = option(0.97, "said by an assistant, and the question asks what was said to “you”", **_RANGE)
-    connected: float = option(0.876, "a way leads to it from what others found", **_RANGE)
+    assistant: float = option(-2.141, "written by an assistant", **_RANGE)
+    words: float = option(2.818, "share of the query's words in the hit, rare words counting more", **_RANGE)
+    runs: float = option(4.46, "neighbouring words of the query that are together in the hit", **_RANGE)
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         return self.apply(hits, query, Tools()).hits
@@ -50,38 +68,119 @@ class Learned(Reranker):
         weights = [getattr(self, name) for name in FEATURES]
         gates = [gate if name in WORDING else 1.0 for name in FEATURES]
         verdicts = []
-        for hit, found in zip(hits, gather(hits, query, tools), strict=True):
+        wording = bool(gate and (self.words or self.runs))  # reading the passages is most of the time
+        for hit, found in zip(hits, gather(hits, query, tools, wording), strict=True):
             parts = [weight * value * part for weight, value, part in zip(weights, found, gates, strict=True)]
-            verdicts.append((hit, hit.score + unit * fsum(parts), _told(parts)))
+            verdicts.append((hit, hit.score + unit * fsum(parts), _reason(parts)))
         return Reranked(best_first(self, verdicts))
 
 
-def _told(parts: Sequence[float]) -> str:
-    """What moved it, in deviations; where all is little, the most of it."""
-    said = [(name, part) for name, part in zip(FEATURES, parts, strict=True) if part]
-    if not said:
+def _reason(parts: Sequence[float]) -> str:
+    """Name the features that moved the hit, in standard deviations; only the largest if all are small."""
+    named = [(name, part) for name, part in zip(FEATURES, parts, strict=True) if part]
+    if not named:
         return ""
-    least = min(TOLD, max(abs(part) for _, part in said))
-    return ", ".join([f"{name} {part:+.2f}" for name, part in said if abs(part) >= least])
+    least = min(TOLD, max(abs(part) for _, part in named))
+    return ", ".join([f"{name} {part:+.2f}" for name, part in named if abs(part) >= least])
 
 
-def gather(hits: Sequence[Hit], query: Query, tools: Tools) -> list[Evidence]:
-    """The evidence for these hits with what a search lends; without an analyser, words are what blanks separate."""
-    read = tools.terms or (lambda text: text.lower().split())
-    # what is not wanted is not looked for
-    asked = query.understood.text if query.understood is not None else query.text
-    content = query.terms(asked) if query.terms is not None else read(asked)
-    return evidence(hits, asked, content, read, tools.order, tools.places)
+def gather(hits: Sequence[Hit], query: Query, tools: Tools, wording: bool = True) -> list[Evidence]:
+    """Return the features of these hits; without an analyser in ``tools``, words are split at white space."""
+    terms = tools.terms or (lambda text: text.lower().split())
+    text = query.understood.text if query.understood is not None else query.text  # without what the query excludes
+    content = query.terms(text) if query.terms is not None else terms(text)
+    return evidence(hits, content, terms, tools.places, wording)
 
 
 def deviation(hits: Sequence[Hit]) -> float:
-    """Of the fused scores: what a weight is measured in, since every fusion has its own scale."""
+    """Return the standard deviation of the scores: the unit of a weight, as scales differ by fusion."""
     mean = fsum(hit.score for hit in hits) / len(hits)
     return sqrt(fsum((hit.score - mean) ** 2 for hit in hits) / len(hits))
 
 
 def wording_share(hits: Sequence[Hit]) -> float:
-    """The square root of the share that words have beside meaning in this question's fusion."""
+    """Return how far the wording counts: by the share of messages among the hits, and by that of the lexical leg.
+
+    It is the square root of the lexical weight over the lexical and the dense weight of this query.
+    """
     weights = {item.leg: item.weight for hit in hits for item in hit.contributions}
-    words, meaning = weights.get("lexical", 0.0), weights.get("dense", 0.0)
-    return sqrt(words / (words + meaning)) if words else 0.0
+    lexical, dense = weights.get("lexical", 0.0), weights.get("dense", 0.0)
+    messages = sum(bool(session_of(hit.document.meta)) for hit in hits) / len(hits)
+    return messages * sqrt(lexical / (lexical + dense)) if lexical else 0.0
+
+
+def evidence(
+    hits: Sequence[Hit],
+    content: Sequence[str],
+    terms: Callable[[str], Sequence[str]],
+    places: Callable[[Sequence[str], Collection[str]], Mapping[str, Places]] | None = None,
+    wording: bool = True,
+) -> list[Evidence]:
+    """Return the features of each hit.
+
+    ``content`` are the terms of the query, ``terms`` analyses a passage as the index does. ``places`` returns what
+    ``terms`` would find, without analysing the text. Without ``wording``, ``words`` and ``runs`` are 0: they are the
+    only ones that cost more than microseconds.
+    """
+    if not hits:
+        return []
+    words, runs = _wording(hits, content, terms, places) if wording else ([0.0] * len(hits), [0.0] * len(hits))
+    assistant = [float(_by_assistant(hit.document.meta)) for hit in hits]
+    return [Evidence(*values) for values in zip(assistant, words, runs, strict=True)]
+
+
+def _wording(
+    hits: Sequence[Hit],
+    content: Sequence[str],
+    terms: Callable[[str], Sequence[str]],
+    known: Callable[[Sequence[str], Collection[str]], Mapping[str, Places]] | None,
+) -> tuple[list[float], list[float]]:
+    """Return the features ``words`` and ``runs`` of each hit."""
+    distinct = dict.fromkeys(content)
+    found = known([hit.id for hit in hits], set(distinct)) if known is not None and distinct else {}
+    pairs = list(pairwise(distinct))
+    contained: list[list[str]] = []
+    runs: list[float] = []
+    for hit in hits:
+        title, places = found[hit.id] if hit.id in found else _places(hit, distinct, terms)
+        contained.append([term for term in distinct if term in places or term in title])
+        together = sum(
+            _together(places[one], places[other]) for one, other in pairs if one in places and other in places
+        )
+        runs.append(together / len(pairs) if pairs else 0.0)
+    frequency = Counter(chain.from_iterable(contained))
+    # as in an inverse document frequency, over these hits only: these are what the words have to tell apart
+    rarity = {term: log(1.0 + (len(hits) - count + 0.5) / (count + 0.5)) for term, count in frequency.items()}
+    covered = [sum(rarity[term] for term in its_terms) for its_terms in contained]
+    best = max(covered)
+    return [value / best if best else 0.0 for value in covered], _above_head(runs)
+
+
+def _places(hit: Hit, sought: Collection[str], terms: Callable[[str], Sequence[str]]) -> Places:
+    """Return which of these terms are in the title, and the positions of each in the passage."""
+    places: dict[str, list[int]] = {}
+    for place, term in enumerate(terms(hit.passage.text)):
+        if term in sought:
+            places.setdefault(term, []).append(place)
+    return set(terms(hit.document.title)).intersection(sought) if hit.document.title else set(), places
+
+
+def _together(one: Sequence[int], other: Sequence[int]) -> bool:
+    return any(0 < right - left <= NEAR for left in one for right in other)
+
+
+def _above_head(values: Sequence[float]) -> list[float]:
+    """Subtract the mean of the first ``HEAD`` values."""
+    mean = sum(values[:HEAD]) / len(values[:HEAD])
+    return [value - mean for value in values]
+
+
+def session_of(meta: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what identifies the conversation of a document by its metadata; empty if it belongs to none."""
+    if _SESSION.isdisjoint(meta):
+        return ()
+    return tuple((key, str(meta[key])) for key in (*SESSION_KEYS, *SESSION_SCOPE_KEYS) if key in meta)
+
+
+def _by_assistant(meta: Mapping[str, Any]) -> bool:
+    return any(str(meta[key]).lower() in ASSISTANTS for key in SPEAKER_KEYS if key in meta)

@@ -1,12 +1,12 @@
-"""Which hits say something that the ones before them have not said?
+"""Diversifies the hits by maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998).
 
-Maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): the next hit is the one with the best
+The next hit is always the one with the largest
 
-    weight * match - (1 - weight) * likeness to the likest hit already taken
+    weight * match - (1 - weight) * similarity to the most similar hit already taken
 
-The match is the score between the worst and the best of the pool, the likeness of two texts the cosine of their words,
-each counted once; the value above, on the scale of the scores, is the new score. Off by default: where several
-documents together are the answer, being like a right hit is no fault.
+The match is the score on a scale from the worst of the pool (0) to the best (1). The similarity of two texts is the
+cosine of their sets of words. The value above, brought back to the scale of the scores, is the new score. No profile
+that ships uses it: where several documents together answer a query, they are often similar.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trivet.rerank.folding import fold
 from trivet.rerank.reranker import Reranker, best_first, option, spread_of
+from trivet.text.tokens import comparable
 from trivet.types import Hit, Query
 
 
 @dataclass(frozen=True)
 class Mmr(Reranker):
+    """Demotes hits that are similar to a hit above them."""
+
     name: ClassVar[str] = "mmr"
 
     weight: float = option(0.8, "weight of the match against novelty; 1 changes nothing", low=0.0, high=1.0)
@@ -30,22 +32,22 @@ class Mmr(Reranker):
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         if self.weight == 1.0 or not hits:
             return list(hits)
-        terms = query.terms or (lambda text: fold(text).split())
+        terms = query.terms or (lambda text: comparable(text).split())
         words = [set(terms(hit.passage.text)) for hit in hits]
         spread, low = spread_of(hits), min(hit.score for hit in hits)
         match = [(hit.score - low) / spread for hit in hits]
-        likest = [0.0] * len(hits)
+        nearest = [0.0] * len(hits)  # similarity to the most similar hit already taken
 
         def value(at: int) -> float:
-            return self.weight * match[at] - (1.0 - self.weight) * likest[at]
+            return self.weight * match[at] - (1.0 - self.weight) * nearest[at]
 
         left, taken = list(range(len(hits))), []
         while left:
             best = max(left, key=lambda at: (value(at), -at))
             left.remove(best)
-            taken.append((hits[best], low + spread * value(best), f"likeness to a hit before it {likest[best]:.2f}"))
+            taken.append((hits[best], low + spread * value(best), f"similarity to a hit above it {nearest[best]:.2f}"))
             for at in left:
-                likest[at] = max(likest[at], _cosine(words[best], words[at]))
+                nearest[at] = max(nearest[at], _cosine(words[best], words[at]))
         return best_first(self, taken)
 
 

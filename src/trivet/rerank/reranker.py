@@ -1,8 +1,8 @@
-"""What is a reranker, what may be set on it, and how does it leave its mark on a hit?
+"""The interface of a reranker, its options, and functions that change the score of a hit.
 
-Hits go in, hits come out: it may reorder, rescore and drop, never add. Every change of score is written down on the hit
-as an ``Adjustment``; ``relevance`` is evidence of a match and no prior changes it. One that needs more than
-the hits, or can fail, implements ``apply`` beside ``rerank``: it is lent ``Tools`` and answers with ``Reranked``.
+A reranker takes hits and returns hits. It may reorder, rescore and drop, never add. Every change of a score is recorded
+on the hit as an ``Adjustment``; ``relevance`` is never changed. A reranker that needs more than the hits, or that can
+fail, implements ``apply`` too: it gets ``Tools`` and returns ``Reranked``.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from operator import itemgetter
 from typing import Any, ClassVar, Protocol
 
 from trivet.errors import InputError
-from trivet.twins import quick
+from trivet.frozen import quick
 from trivet.types import Adjustment, Degraded, Hit, Query
 
 _hit = quick(Hit)
-#: The terms that a title has, and where in the text each term stands.
+#: The terms of a title, and the positions of each term in the text.
 Places = tuple[Collection[str], Mapping[str, Sequence[int]]]
-#: A hit, the score it should have, and why (no reason needed where the score stays).
+#: A hit, its new score, and the reason, which may be empty if the score stays.
 Verdict = tuple[Hit, float, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One setting of a reranker: a number in a range, a whole number, one of a few words, or a name."""
+    """One option of a reranker: a number in a range, a whole number, one of a few words, or a name."""
 
     default: float | int | str
     about: str
@@ -38,6 +38,7 @@ class Option:
 
     @property
     def allowed(self) -> str:
+        """The allowed values, in words."""
         if isinstance(self.default, str) and not self.choices:
             return "a name of 1 to 200 characters"
         if self.choices:
@@ -46,67 +47,84 @@ class Option:
         return kind if isinf(self.low) else f"{kind} from {self.low:g} to {self.high:g}"
 
     def accepts(self, value: object) -> bool:
+        """Return whether the value is allowed."""
         if isinstance(self.default, str) and not self.choices:
             return isinstance(value, str) and 0 < len(value) <= 200
         if self.choices:
             return value in self.choices
         kind = int if isinstance(self.default, int) else int | float
-        # A NaN is in no range.
-        return isinstance(value, kind) and not isinstance(value, bool) and self.low <= value <= self.high
+        return isinstance(value, kind) and not isinstance(value, bool) and self.low <= value <= self.high  # no NaN
 
 
 def option(default: float | int | str, about: str, **limits: Any) -> Any:
-    """A dataclass field with its ``Option`` attached: the field is the one place where a setting is described."""
+    """Return a dataclass field that carries its ``Option``, so an option is described in one place."""
     return field(default=default, metadata={"option": Option(default, about, **limits)})
 
 
 class Scoring(Protocol):
-    """A scorer as the engine lends it: with a memory, and in a thread that need not be waited for."""
+    """A scorer with a cache that runs in its own thread, so a search can stop waiting for it."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The model and everything that changes its scores."""
 
     @property
     def batch(self) -> int:
-        """Passages that are best scored together."""
+        """The number of passages that are best scored together."""
 
     def known(self, query: str, passages: Sequence[str]) -> list[float | None]:
-        """The scores given before, at no cost; None where there is none."""
+        """Return the cached scores; None for a passage without one."""
 
     def open(self) -> Future[None]:
-        """Done when it can be asked: a model of one's own is opened once a process."""
+        """Load the model, once per process; the future is done when ``ask`` can be called."""
 
-    def ask(self, query: str, passages: Sequence[str]) -> Future[list[float]]: ...
+    def ask(self, query: str, passages: Sequence[str]) -> Future[list[float]]:
+        """Score the passages; one score each, higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a reranker is lent beside the hits. Each may be missing, and what needs it then says so."""
+    """What a search gives a reranker beside the hits. Each may be missing."""
 
     scorer: Scoring | None = None
-    terms: Callable[[str], Sequence[str]] | None = None  # a passage's, as the index has them
-    order: Mapping[str, int] = field(default_factory=dict)  # document → the place at which it was added
-    #: Documents and terms → for those it knows, which of the terms a hit's title has and where each stands in its text,
-    #: as ``terms`` would list them: the same without reading the text.
+    reader: Scoring | None = None  # the built-in scorer
+    language: str = "en"  # of the collection's texts
+    before: Callable[[Sequence[Hit]], Mapping[str, str]] | None = (
+        None  # hits -> by id, the turn before it in its session
+    )
+    terms: Callable[[str], Sequence[str]] | None = None  # text -> its terms, as in the lexical index
+    order: Mapping[str, int] = field(default_factory=dict)  # document id -> its place in the order of adding
+    #: (document ids, terms) -> by id, which of the terms are in the title and at which positions of the passage they
+    #: are; the same as from ``terms``, without analysing the text. Documents that the store does not know are left out.
     places: Callable[[Sequence[str], Collection[str]], Mapping[str, Places]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """The hits, what was left undone and why, and a note for the trace."""
+    """The hits after a reranker, what it could not do and why, and a note for the trace."""
 
     hits: list[Hit]
     degraded: tuple[Degraded, ...] = ()
     note: str = ""
+    read: Mapping[str, float] = field(default_factory=dict)  # document id -> the score of the built-in reader
 
 
 @dataclass(frozen=True)
 class Reranker(ABC):
-    """Hits in, hits out; the settings are the fields, checked however it is made."""
+    """Reorders, rescores or drops hits. Its options are its dataclass fields; their values are checked on creation."""
 
+    #: The name in a profile, the same as in the registry.
     name: ClassVar[str]
-    #: Hits it has to see, where the profile's pool is smaller: one that looks for what the legs do not know of.
+    #: The fewest candidates it has to see, even if the pool of the profile is smaller.
     sees: ClassVar[int] = 0
+    #: Whether it keeps the order and the scores and only drops hits. Then a longer list only adds to what it leaves.
+    drops_only: ClassVar[bool] = False
+    #: The part of an understood query that it needs, ``"avoided"`` or ``"window"``; empty if it needs none.
+    requires: ClassVar[str] = ""
+    #: Whether it does nothing without a scorer.
+    needs_scorer: ClassVar[bool] = False
+    #: Options of earlier versions, which settings that were stored then may still name. They have no effect.
+    retired: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for key, allowed in self.options().items():
@@ -116,44 +134,46 @@ class Reranker(ABC):
 
     @classmethod
     def options(cls) -> dict[str, Option]:
+        """Return the options by name."""
         return {known.name: known.metadata["option"] for known in fields(cls)}
 
     def concerns(self, query: Query) -> bool:
-        """Has it anything to say to this question? If not, the page is made as if it were not there."""
-        return True
+        """Return whether it can change the hits of this query; if not, a search leaves it out."""
+        return not self.requires or bool(query.understood and getattr(query.understood, self.requires))
 
     @abstractmethod
-    def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]: ...
+    def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
+        """Return the hits that stay, best first, with ranks from 1."""
 
     def apply(self, hits: Sequence[Hit], query: Query, tools: Tools) -> Reranked:
-        """The same, as the search asks for it: with tools, and with room to say what went wrong."""
+        """Rerank as a search does it: with tools, and with a report of what went wrong."""
         return Reranked(self.rerank(hits, query))
 
 
 def spread_of(hits: Sequence[Hit]) -> float:
-    """Best score less worst, 1 among equals: what a bonus is measured by, since every fusion has its own scale."""
+    """Return the best score minus the worst, 1 if all are equal: the unit of a bonus, as scales differ by fusion."""
     return max(hit.score for hit in hits) - min(hit.score for hit in hits) or 1.0 if hits else 1.0
 
 
 def scaled(score: float, factor: float) -> float:
-    """``score`` times ``factor``; mirrored below zero, where plain multiplying would raise what it means to lower."""
+    """Return ``score`` times ``factor``; below zero ``2 - factor``, so that a factor below 1 always lowers."""
     return score * factor if score >= 0.0 else score * (2.0 - factor)
 
 
 def best_first(by: Reranker, verdicts: Iterable[Verdict]) -> list[Hit]:
-    """Hits by their new scores, each change written down; equal scores stay in the order they came in."""
+    """Return the hits ordered by their new scores, each change recorded; equal scores keep their order."""
     ordered = sorted(verdicts, key=itemgetter(1), reverse=True)
-    return [_settled(by, rank, *verdict) for rank, verdict in enumerate(ordered, start=1)]
+    return [_rescored(by, rank, *verdict) for rank, verdict in enumerate(ordered, start=1)]
 
 
-def _settled(by: Reranker, rank: int, hit: Hit, score: float, reason: str) -> Hit:
+def _rescored(by: Reranker, rank: int, hit: Hit, score: float, reason: str) -> Hit:
     if score == hit.score:
         return hit if rank == hit.rank else moved(hit, rank, score, hit.adjustments)
     return moved(hit, rank, score, (*hit.adjustments, Adjustment(by.name, hit.score, score, reason)))
 
 
 def renumbered(hits: Iterable[Hit], first: int = 1) -> list[Hit]:
-    """Ranks 1, 2, 3… in the order given, or from another one on."""
+    """Return the hits in the given order with ranks from ``first`` on."""
     return [
         hit if hit.rank == rank else moved(hit, rank, hit.score, hit.adjustments)
         for rank, hit in enumerate(hits, start=first)
@@ -161,7 +181,7 @@ def renumbered(hits: Iterable[Hit], first: int = 1) -> list[Hit]:
 
 
 def moved(hit: Hit, rank: int, score: float, adjustments: tuple[Adjustment, ...]) -> Hit:
-    """The hit at another place: what ``replace`` makes, in a twentieth of the time."""
+    """Return the hit with another rank and score, in a twentieth of the time that ``dataclasses.replace`` takes."""
     return _hit(
         rank,
         hit.id,

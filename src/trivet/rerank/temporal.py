@@ -1,8 +1,8 @@
-"""Is the hit of the time the question speaks of?
+"""Promotes documents from the period of time that the query names.
 
-Within the window a hit goes up by a part of the spread of the scores; outside, by less the further away it is. What is
-told of a time is mostly told in it or soon after, so the edge behind the window is the softer one. ``moments.py`` says
-what a hit's time is.
+A hit inside the period gains a part of the spread of the scores; outside, the gain falls with the distance. It falls
+more slowly after the period than before it, because people often write about an event soon after it.
+``text/document_dates.py`` defines the time of a document.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from trivet.moments import time_of
 from trivet.rerank.reranker import Reranker, best_first, option, spread_of
+from trivet.text.document_dates import time_of
 from trivet.types import Hit, Query
 
 _DAY = timedelta(days=1)
-NAMED_DAY = 2.0  # times the weight: who gives a date means it
-BEFORE, AFTER = 0.25, 0.5  # edges, as parts of the window's width; a day and three days at least
+NAMED_DAY = 2.0  # factor of the weight for an exact date, which is meant more strictly than "last month"
+BEFORE, AFTER = 0.25, 0.5  # scale of the fall, as parts of the length of the period; at least one day and three days
 
 
 @dataclass(frozen=True)
 class Temporal(Reranker):
+    """Promotes documents from the period of time that the query names."""
+
     name: ClassVar[str] = "temporal"
     sees: ClassVar[int] = 100
+    requires: ClassVar[str] = "window"
 
-    weight: float = option(0.5, "how far a hit of that time goes up, of the spread of the scores", low=0.0, high=2.0)
-
-    def concerns(self, query: Query) -> bool:
-        return query.understood is not None and query.understood.window is not None
+    weight: float = option(0.5, "largest promotion, as a part of the spread of the scores", low=0.0, high=2.0)
 
     def rerank(self, hits: Sequence[Hit], query: Query) -> list[Hit]:
         if query.understood is None or query.understood.window is None:
@@ -42,14 +42,14 @@ class Temporal(Reranker):
         def judged(hit: Hit) -> tuple[Hit, float, str]:
             moment = time_of(hit.document)
             fit = 0.0 if moment is None else _fit(moment, begin, end)
-            told = f"{moment:%Y-%m-%d}" if moment else "no time"
-            return hit, hit.score + bonus * fit, f"{told} fits {fit:.2f}"
+            date = f"{moment:%Y-%m-%d}" if moment else "no date"
+            return hit, hit.score + bonus * fit, f"{date} fits {fit:.2f}"
 
         return best_first(self, map(judged, hits))
 
 
 def _fit(moment: datetime, begin: datetime, end: datetime) -> float:
-    """1 in the window, falling off outside."""
+    """Return 1 inside the period, less the further outside."""
     width = end - begin
     if moment < begin:
         return math.exp(-((begin - moment) / max(_DAY, width * BEFORE)))

@@ -1,4 +1,4 @@
-"""What do the tests of the report show? Evaluations made by hand, and a reader of pages."""
+"""Input for the tests of the report: evaluations made by hand, and a strict HTML parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it one whole page, of exactly what there is?"""
+"""The page as a whole: valid HTML, all sections, escaped texts, nothing loaded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ from report_material import (
     sweep,
 )
 
-from trivet.errors import InputError, StoreError
+from trivet.errors import InputError, MissingExtraError, StoreError
 from trivet.evaluate import Evaluation, compare
 from trivet.evaluate.report import Material, render, write
+from trivet.evaluate.report.page import _environment
 
-ALWAYS = ["glance", "quality", "strata", "reliability", "thresholds", "legs", "speed", "tables", "provenance"]
+ALWAYS = ["overview", "quality", "strata", "calibration", "thresholds", "legs", "latency", "tables", "provenance"]
 ALPHAS = {"alpha": (0.0, 0.5, 1.0)}
 HOSTILE = "</script><script>alert(1)</script><b>bold</b> \"quoted\" 'single' &amp; \x00\u202e-->]]>"
 
@@ -70,8 +72,8 @@ def check(material: Material, words_are_ours: bool = True) -> Page:
 def test_every_section_where_there_is_material() -> None:
     page = check(whole())
     assert page.sections == [
-        *("glance", "quality", "tests", "topics", "moved", "strata", "settings", "headroom", "reliability"),
-        *("thresholds", "legs", "speed", "tables", "provenance"),
+        *("overview", "quality", "significance", "topics", "changes", "strata", "sweeps", "headroom", "calibration"),
+        *("thresholds", "legs", "latency", "tables", "provenance"),
     ]
     assert "a note" in page.text
     assert page.text.count("Everything") == 2  # the title and the heading
@@ -84,8 +86,8 @@ def test_a_section_without_material_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("more", "added"),
     [
-        ({"comparisons": [compare(four())]}, {"tests", "topics", "moved"}),
-        ({"sweeps": [sweep(ALPHAS)]}, {"settings"}),
+        ({"comparisons": [compare(four())]}, {"significance", "topics", "changes"}),
+        ({"sweeps": [sweep(ALPHAS)]}, {"sweeps"}),
         ({"headrooms": {KITCHEN: headroom()}}, {"headroom"}),
         ({"notes": ["a note"]}, set()),
     ],
@@ -97,7 +99,7 @@ def test_each_material_brings_its_sections(more: dict[str, Any], added: set[str]
 def test_one_evaluation_is_enough() -> None:
     assert check(alone(evaluation())).sections == ALWAYS
     quiet = evaluation(findings=findings(cuts=(), bins=(), p50_ms=0.0, p95_ms=0.0, right=0, only={}), strata=["all"])
-    assert check(alone(quiet)).sections == ["glance", "quality", "tables", "provenance"]
+    assert check(alone(quiet)).sections == ["overview", "quality", "tables", "provenance"]
     unscored = dataclasses.replace(quiet, scores={})
     assert check(alone(unscored)).sections == ["provenance"]
 
@@ -125,7 +127,7 @@ def test_all_scores_alike(value: float) -> None:
     pair = [evaluation(item, scores) for item in (WORDS, DEFAULT)]
     page = check(alone(*pair, comparisons=[compare(pair)]))
     assert "the same score on each of 35 topics" in page.text
-    assert "moved" not in page.sections
+    assert "changes" not in page.sections
 
 
 def _broken(where: str) -> Material:
@@ -286,10 +288,10 @@ def test_every_colour_a_mark_names_is_in_the_style_sheet() -> None:
 def test_an_evaluation_without_its_answers_says_so() -> None:
     slim = [Evaluation.from_dict(json.loads(json.dumps(item.to_dict(answers=False)))) for item in four()]
     page = check(alone(*slim, comparisons=[compare(slim)]))
-    assert "The questions are not in this report" in page.text
+    assert "The queries are not in this report" in page.text
     assert "its text is not in this report" in page.text
     assert "Neither ranking is in this report" in page.text
-    assert {"tests", "topics", "moved"} <= set(page.sections)
+    assert {"significance", "topics", "changes"} <= set(page.sections)
 
 
 def test_a_comparison_whose_evaluations_are_not_there_says_so() -> None:
@@ -315,3 +317,10 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"report: cannot write .*report\.html"):
         write(alone(evaluation()), tmp_path / "file" / "report.html")
+
+
+def test_without_jinja2_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    _environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"jinja2: pip install 'trivet\[eval\]'"):
+        render(alone(evaluation()))

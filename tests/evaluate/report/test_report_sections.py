@@ -1,4 +1,4 @@
-"""Does each picture show what its numbers say?"""
+"""Each section shows what its numbers say."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from report_material import (
 
 from trivet.evaluate import Evaluation, Sweep, compare
 from trivet.evaluate.findings import Bin
-from trivet.evaluate.report import Material, render, scatter
-from trivet.evaluate.report.axes import base_value, current, is_base
+from trivet.evaluate.report import Material, differences, render
+from trivet.evaluate.report.answers import wilson
 from trivet.evaluate.report.material import View
-from trivet.evaluate.report.reliability import wilson
+from trivet.evaluate.report.settings import base_value, current, is_base
 
 
 def part(material: Material, section: str) -> Page:
@@ -92,7 +92,7 @@ def test_a_tile_tells_the_test_against_the_best_leg() -> None:
     material = alone(*items, comparisons=[compare([items[-1], *items[:-1]])])
     legs = sorted(items[:2], key=lambda item: -item.mean("nDCG@10"))
     pair = next(pair for pair in material.comparisons[0].overall if pair.challenger == legs[0].name)
-    assert f"{legs[0].name} against default: {pair.verdict}" in part(material, "glance").text
+    assert f"{legs[0].name} against default: {pair.verdict}" in part(material, "overview").text
 
 
 def test_measures_are_drawn_until_the_page_is_full() -> None:
@@ -101,7 +101,7 @@ def test_measures_are_drawn_until_the_page_is_full() -> None:
     view = View(alone(*many))
     assert view.pictured == ("nDCG@10", "R@5")
     page = part(alone(*many), "quality")
-    assert "Not drawn, to keep the page small, but in the tables: AP@10." in page.text
+    assert "Only in the tables, to keep the page small: AP@10." in page.text
 
 
 def test_the_main_measure_is_the_first_where_there_is_no_other() -> None:
@@ -122,7 +122,7 @@ def test_datasets_are_named_as_shortly_as_can_be() -> None:
 
 def test_every_number_of_a_test_is_told() -> None:
     comparison = compare(four())
-    page = part(alone(*four(), comparisons=[comparison]), "tests")
+    page = part(alone(*four(), comparisons=[comparison]), "significance")
     for pair in comparison.overall:
         for said in (
             f"{pair.difference:+.4f}",
@@ -141,7 +141,7 @@ def test_only_what_was_shown_is_filled() -> None:
     better = given({f"q{n}": 0.5 + n / 1000 for n in range(40)}, MEANING)
     alike = given({f"q{n}": 0.2 + (0.1 if n % 2 else -0.1) for n in range(40)}, RRF)
     worse = given({f"q{n}": 0.1 - n / 1000 for n in range(40)}, DEFAULT)
-    page = part(alone(base, better, alike, worse, comparisons=[compare([base, better, alike, worse])]), "tests")
+    page = part(alone(base, better, alike, worse, comparisons=[compare([base, better, alike, worse])]), "significance")
     assert [len(page.all("circle", f"dot {kind}")) for kind in ("better", "open", "worse")] == [1, 1, 1]
 
 
@@ -151,7 +151,7 @@ def test_with_few_topics_no_verdict_is_drawn() -> None:
     ]
     comparison = compare(pair)
     assert comparison.overall[0].significant
-    page = part(alone(*pair, comparisons=[comparison]), "tests")
+    page = part(alone(*pair, comparisons=[comparison]), "significance")
     assert len(page.all("circle", "dot open")) == 1
     assert page.all("circle", "dot better") == []
 
@@ -171,8 +171,8 @@ def test_the_scatter_counts_wins_losses_and_ties() -> None:
 def test_the_scatter_says_its_jitter_and_keeps_to_it() -> None:
     page = part(alone(*four(), comparisons=[compare(four())]), "topics")
     assert "moved by up to 1.5% of the axis" in page.text
-    assert all(math.hypot(*scatter._jitter(f"topic {n}")) <= 1 + 1e-9 for n in range(500))
-    assert scatter._jitter("topic 1") == scatter._jitter("topic 1") != scatter._jitter("topic 2")
+    assert all(math.hypot(*differences._jitter(f"topic {n}")) <= 1 + 1e-9 for n in range(500))
+    assert differences._jitter("topic 1") == differences._jitter("topic 1") != differences._jitter("topic 2")
     # a win is drawn on its side of the diagonal unless it is nearer than the jitter
     before, after = given({"a": 0.0, "b": 1.0}, WORDS), given({"a": 1.0, "b": 0.0}, DEFAULT)
     page = part(alone(before, after, comparisons=[compare([before, after])]), "topics")
@@ -185,7 +185,7 @@ def test_the_topics_that_moved_show_both_rankings_with_their_grades() -> None:
     before, after = given({"a": 0.0}, WORDS), given({"a": 1.0}, DEFAULT)
     graded = dataclasses.replace(before, qrels={"a": {"d1": 2, "d2": 0}})
     other = dataclasses.replace(after, qrels={"a": {"d1": 2}})
-    page = part(alone(graded, other, comparisons=[compare([graded, other])]), "moved")
+    page = part(alone(graded, other, comparisons=[compare([graded, other])]), "changes")
     assert len(page.all("ol")) == 2
     assert page.text.count("● 2") == 2
     assert page.text.count("○") == 1
@@ -212,7 +212,7 @@ def test_strata_tell_numbers_and_counts() -> None:
 
 
 def test_curves_mark_base_best_and_band() -> None:
-    page = part(alone(*four(), sweeps=[sweep({"rrf_k": (1, 10, 60, 100)})]), "settings")
+    page = part(alone(*four(), sweeps=[sweep({"rrf_k": (1, 10, 60, 100)})]), "sweeps")
     assert len(page.all("path", "band")) == len(page.all("path", "curve")) == len(page.all("circle", "ring")) == 1
     assert len(page.all("line", "base-line")) == 1
     assert len(page.all("circle", "dot s0 tip")) == 4
@@ -222,14 +222,14 @@ def test_curves_mark_base_best_and_band() -> None:
 
 
 def test_a_logarithmic_axis_with_a_zero_says_how() -> None:
-    page = part(alone(*four(), sweeps=[sweep({"rrf_k": (0, 9, 99)})]), "settings")
+    page = part(alone(*four(), sweeps=[sweep({"rrf_k": (0, 9, 99)})]), "sweeps")
     assert "logarithmic in rrf_k + 1" in page.text
     xs = [x for (x,) in shown(page, "circle", "dot s0 tip", "cx")]
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.02)
 
 
 def test_two_axes_are_a_heat_map() -> None:
-    page = part(alone(*four(), sweeps=[sweep({"alpha": (0.0, 0.5, 1.0), "rrf_k": (5.0, 60.0)})]), "settings")
+    page = part(alone(*four(), sweeps=[sweep({"alpha": (0.0, 0.5, 1.0), "rrf_k": (5.0, 60.0)})]), "sweeps")
     assert len(page.all("td", "heat")) == 6
     assert len(page.all("td", "ringed")) == 1
     assert len(page.all("td", "based")) == 1
@@ -237,7 +237,7 @@ def test_two_axes_are_a_heat_map() -> None:
 
 
 def test_values_without_an_order_are_dots() -> None:
-    page = part(alone(*four(), sweeps=[sweep({"normalize": ("minmax", "zscore")}, base=DEFAULT)]), "settings")
+    page = part(alone(*four(), sweeps=[sweep({"normalize": ("minmax", "zscore")}, base=DEFAULT)]), "sweeps")
     assert page.all("path", "curve") == []
     assert len(page.all("line", "span")) == 2
     assert page.text.count("zscore") >= 1
@@ -245,29 +245,29 @@ def test_values_without_an_order_are_dots() -> None:
 
 def test_three_axes_are_a_list() -> None:
     axes = {"alpha": (0.0, 0.5, 1.0), "rrf_k": (5.0, 60.0), "lexical_depth": (10, 50, 100)}
-    page = part(alone(*four(), sweeps=[sweep(axes)]), "settings")
+    page = part(alone(*four(), sweeps=[sweep(axes)]), "sweeps")
     assert "The 15 highest of 18 settings" in page.text
 
 
 def test_one_value_of_one_axis() -> None:
-    assert len(part(alone(*four(), sweeps=[sweep({"rrf_k": (60.0,)})]), "settings").all("circle", "ring")) == 1
-    assert len(part(alone(*four(), sweeps=[sweep({"alpha": (0.5,)})]), "settings").all("circle", "ring")) == 1
+    assert len(part(alone(*four(), sweeps=[sweep({"rrf_k": (60.0,)})]), "sweeps").all("circle", "ring")) == 1
+    assert len(part(alone(*four(), sweeps=[sweep({"alpha": (0.5,)})]), "sweeps").all("circle", "ring")) == 1
 
 
 def test_several_datasets_share_one_picture_of_losses() -> None:
     swept = [sweep({"alpha": (0.0, 0.5, 1.0)}, dataset=dataset) for dataset in (KITCHEN, GARDEN)]
-    page = part(alone(*four(), *four(GARDEN), sweeps=swept), "settings")
+    page = part(alone(*four(), *four(GARDEN), sweeps=swept), "sweeps")
     assert len(page.all("figure", "panel")) == 3
     assert len(page.all("path", "curve average")) == 1
     assert "least is lost at 0.5 (+0.0000)" in page.text
     other = [swept[0], sweep({"alpha": (0.0, 1.0)}, dataset=GARDEN)]
-    assert part(alone(*four(), sweeps=other), "settings").all("path", "curve average") == []
+    assert part(alone(*four(), sweeps=other), "sweeps").all("path", "curve average") == []
 
 
 def test_several_bases_are_lines_of_one_picture() -> None:
     bases = [RRF, profile("convex")]
     swept = [sweep({"alpha": (0.0, 1.0)}, base, dataset) for base in bases for dataset in (KITCHEN, GARDEN)]
-    page = part(alone(*four(), *four(GARDEN), sweeps=swept), "settings")
+    page = part(alone(*four(), *four(GARDEN), sweeps=swept), "sweeps")
     assert len(page.all("figure", "panel")) == 3  # all datasets, kitchen, garden
     assert len(page.all("path", "curve s0")) == len(page.all("path", "curve s1")) == 3
     assert "Each line is the mean over 2 datasets." in page.text
@@ -278,15 +278,15 @@ def _alpha(base: Any, values: tuple[float, ...] = (0.0, 0.5, 1.0)) -> Sweep:
 
 
 def test_a_base_is_marked_only_where_a_point_ranks_as_it() -> None:
-    plain, shifting = profile("plain"), profile("shifting").with_changes({"weighing": "query"})
+    plain, weighed = profile("plain"), profile("weighed").with_changes({"weighing": "query"})
     assert base_value(_alpha(plain), "alpha") == 0.5
     assert base_value(_alpha(plain, (0.6, 1.0)), "alpha") is None  # past the end
     assert [is_base(_alpha(plain), point) for point in _alpha(plain).points] == [False, True, False]
-    # alpha given by hand turns the weighing by the question off: no point is the base
-    assert base_value(_alpha(shifting), "alpha") is None
-    assert not any(is_base(_alpha(shifting), point) for point in _alpha(shifting).points)
-    page = part(alone(given({"q": 0.75}, shifting), sweeps=[_alpha(shifting)]), "settings")
-    assert "as it is 0.750, not on the curve" in page.text
+    # a weight given by hand leaves the weighing as it is
+    assert base_value(_alpha(weighed), "alpha") == 0.5
+    off = _alpha(weighed, (0.6, 1.0))
+    page = part(alone(given({"q": 0.75}, weighed), sweeps=[off]), "sweeps")
+    assert "unchanged 0.750, not on the curve" in page.text
     ((first, second),) = shown(page, "line", "base-line", "y1", "y2")
     assert first == second
 
@@ -335,7 +335,7 @@ def test_a_curve_without_questions_is_left_out() -> None:
     cuts = tuple(dataclasses.replace(cut, false_unanswerable=None) for cut in findings().cuts)
     page = part(alone(evaluation(findings=findings(cuts=cuts))), "thresholds")
     assert len(page.all("path", "curve")) == 3
-    assert "No dataset here has unanswerable questions" in page.text
+    assert "No dataset here has unanswerable queries" in page.text
 
 
 def test_precision_ends_where_nothing_is_returned() -> None:
@@ -353,7 +353,7 @@ def test_precision_ends_where_nothing_is_returned() -> None:
 
 def test_reliability_draws_what_was_told_and_what_was_right() -> None:
     bins = (Bin(0.0, 90, 0.05, 0.1), Bin(0.8, 10, 0.85, 0.7))
-    page = part(alone(evaluation(findings=findings(bins=bins))), "reliability")
+    page = part(alone(evaluation(findings=findings(bins=bins))), "calibration")
     x, y = (lambda told: 44 + told * (380 - 44 - 14)), (lambda right: 322 - right * (322 - 12))
     dots = shown(page, "circle", "dot s6", "cx", "cy")
     assert dots == [pytest.approx((x(0.05), y(0.1)), abs=0.01), pytest.approx((x(0.85), y(0.7)), abs=0.01)]
@@ -362,9 +362,9 @@ def test_reliability_draws_what_was_told_and_what_was_right() -> None:
     ((x1, y1, x2, y2),) = shown(page, "line", "base-line", "x1", "y1", "x2", "y2")
     assert (x1, y1, x2, y2) == pytest.approx((x(0), y(0), x(1), y(1)))
     assert (
-        "100 hits; relevance and the share judged right are 0.060 apart on average" in page.text
+        "100 hits; relevance and the share judged relevant are 0.060 apart on average" in page.text
     )  # .9 × .05 + .1 × .15
-    assert "70.0% of 10 hits right" in page.text
+    assert "70.0% of 10 hits relevant" in page.text
     for low, dot, high in zip(
         shown(page, "line", "span s6", "y1"), dots, shown(page, "line", "span s6", "y2"), strict=True
     ):
@@ -373,10 +373,10 @@ def test_reliability_draws_what_was_told_and_what_was_right() -> None:
 
 def test_reliability_is_of_the_default() -> None:
     other = evaluation(RRF, findings=findings(bins=(Bin(0.5, 1, 0.55, 0.0),)))
-    page = part(alone(other, evaluation(DEFAULT)), "reliability")
+    page = part(alone(other, evaluation(DEFAULT)), "calibration")
     assert len(page.all("figure", "panel")) == 1
     assert "40 hits" in page.text
-    assert len(part(alone(*four(), *four(GARDEN)), "reliability").all("figure", "panel")) == 2
+    assert len(part(alone(*four(), *four(GARDEN)), "calibration").all("figure", "panel")) == 2
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_shares_add_up_to_the_right_hits() -> None:
 
 
 def test_speed_shows_both_percentiles_and_embedding() -> None:
-    page = part(alone(*four()), "speed")
+    page = part(alone(*four()), "latency")
     assert page.text.count("1.50 / 4.00") == 4
     assert len(page.all("line", "end")) == 4
     assert len(page.all("path", "dot embed")) == 4
@@ -404,14 +404,14 @@ def test_speed_shows_both_percentiles_and_embedding() -> None:
 
 
 def test_a_slow_one_makes_the_axis_logarithmic() -> None:
-    page = part(alone(evaluation(WORDS), evaluation(findings=findings(p95_ms=900.0))), "speed")
+    page = part(alone(evaluation(WORDS), evaluation(findings=findings(p95_ms=900.0))), "latency")
     assert "milliseconds, logarithmic" in page.text
 
 
 def test_what_has_no_times_is_named() -> None:
     untimed = evaluation(None, findings=findings(p50_ms=0.0, p95_ms=0.0, embed_ms=None))
-    page = part(alone(evaluation(), untimed), "speed")
-    assert "Without times, from another system or from the quick path: other." in page.text
+    page = part(alone(evaluation(), untimed), "latency")
+    assert "Without times, because another system or the fast path made them: other." in page.text
     assert len(page.all("line", "end")) == 1
 
 

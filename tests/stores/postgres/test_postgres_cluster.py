@@ -1,4 +1,4 @@
-"""Would a Citus cluster take every statement the store sends? What it refuses was learnt on a real one.
+"""Every statement of the store is one that a Citus cluster accepts; what it refuses was found out on a real one.
 
 The statements are those of a whole life of a collection, heard on a real server; on a cluster (``TRIVET_TEST_POSTGRES``
 names its coordinator) the last tests look where the rows lie.
@@ -16,7 +16,7 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
-from trivet.stores.postgres import meaning, postings, schema
+from trivet.stores.postgres import postings, schema, vector_search
 from trivet.stores.postgres.schema import DISTRIBUTED, LATER, LATER_REFERENCE, MIGRATIONS, REFERENCE, Server
 
 from .conftest import Statement, listening, rows
@@ -27,7 +27,7 @@ CLUSTER = Server(150000, frozenset({"vector", "pg_trgm", "btree_gin", "citus"}),
 
 
 def live(url: str) -> None:
-    """Everything a collection can be asked and told."""
+    """Use every operation of a collection."""
     with trivet.open(url, embedder="hashing:32", passage_size=12) as memory:
         memory.add(
             [
@@ -49,7 +49,7 @@ def live(url: str) -> None:
         memory.touch(["d1", "d2"])
         memory.feedback("which bird", "d1", good=True)
         memory.wait()
-        memory._shelf.tidy(graph=True)
+        memory._collection.maintenance.update(graph=True)
         everything = {"weights": {"lexical": 1, "dense": 1, "trigram": 1, "graph": 1}}
         for where in (None, {"s": "v1"}, {"n": {"gte": 3}}, {"s": {"ne": "v1"}}):
             memory.search("herron by the river", where=where, exclude=["d9"], **everything)
@@ -72,14 +72,14 @@ def live(url: str) -> None:
 def heard(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[list[Statement]]:
     with pytest.MonkeyPatch.context() as patch, listening() as statements:
         patch.setattr(postings, "PACK_FROM", 10)
-        patch.setattr(meaning, "INDEX_FROM", 20)
+        patch.setattr(vector_search, "INDEX_FROM", 20)
         live(postgres.fresh(**({"spread": request.param} if request.param else {})))
     postgres.sweep()
     yield statements
 
 
 def is_ours(sql: str) -> bool:
-    """Of rows, rather than of the schema or the server."""
+    """Tell whether a statement is about rows, rather than about the schema or the server."""
     return sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "COPY", "\nINSERT")) and any(
         re.search(rf"\b{table}\b", sql) for table in TABLES
     )
@@ -93,7 +93,7 @@ def test_a_life_was_heard(heard: list[Statement]) -> None:
 
 
 def test_every_table_of_a_statement_is_bound_to_one_part(heard: list[Statement]) -> None:
-    """So it is one worker's: each table it names has its ``cid`` compared or joined."""
+    """Each table of a statement has its ``cid`` compared or joined, so the statement runs on one worker."""
     for sql in {sql for sql, _ in heard if is_ours(sql)}:
         if sql.startswith("COPY"):
             assert "(cid, " in sql, sql
@@ -122,7 +122,7 @@ def test_no_statement_joins_two_parts(heard: list[Statement]) -> None:
 
 REFUSED = (
     r"\bnow\(\)", r"\brandom\(\)", r"CURRENT_TIMESTAMP", r"clock_timestamp", r"gen_random_uuid", r"SKIP LOCKED",
-    r"WITH RECURSIVE", r"\bTRIGGER\b", r"\bset_config\(", r"\bnextval\(", r"\bserial\b", r"GENERATED", r"\bDEFAULT\b",
+    r"WITH RECURSIVE", r"\bTRIGGER\b", r"\bnextval\(", r"\bserial\b", r"GENERATED", r"\bDEFAULT\b",
     r"VALUES\s*\([^)]*\bSELECT\b", r"\bMERGE INTO\b",
 )  # fmt: skip
 
@@ -132,14 +132,15 @@ def test_no_statement_has_what_a_cluster_refuses(heard: list[Statement]) -> None
     for sql in {*(sql for sql, _ in heard), *script}:
         for refused in REFUSED:
             assert not re.search(refused, sql, re.IGNORECASE if refused.isupper() else 0), (refused, sql)
+        assert "set_config(" not in sql or sql.startswith("SELECT set_config('search_path'"), "it does not propagate"
         if "DO UPDATE" in sql:  # what a worker computes by itself could differ
             assert re.search(r"DO UPDATE SET (\w+ = (\w\.\w+ \+ )?excluded\.\w+(, )?)+( WHERE|$)", sql), sql
 
 
 def test_no_source_knows_a_constraint_by_its_name() -> None:
-    """On a worker it has another one: errors are told apart by SQLSTATE."""
+    """Constraints have other names on a worker, so errors are recognised by SQLSTATE."""
     for path in SOURCES.glob("*.py"):
-        assert not re.search(r"constraint_name|\.diag\b|UniqueViolation|\bset_config\(", path.read_text()), path.name
+        assert not re.search(r"constraint_name|\.diag\b|UniqueViolation", path.read_text()), path.name
 
 
 def test_keys_and_migrations_hold_the_distribution_column() -> None:
@@ -159,6 +160,7 @@ def test_keys_and_migrations_hold_the_distribution_column() -> None:
             assert table[1] in distributed or "SET STORAGE" in statement, f"before the distribution: {statement}"
         if "UNIQUE INDEX" in statement or "FOREIGN KEY" in statement:
             assert all(columns.startswith("cid") for columns in re.findall(r"\(([^)]*)\)", statement)), statement
+    made.append("migrations")  # made before the first migration
     assert sorted(made) == sorted(distributed), "every table is distributed or on every worker"
     assert script.index("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'") < next(
         at for at, statement in enumerate(script) if "create_" in statement and "_table(" in statement
@@ -166,18 +168,41 @@ def test_keys_and_migrations_hold_the_distribution_column() -> None:
 
 
 def test_settings_reach_the_workers(memory: Engine) -> None:
-    """A server that is no cluster takes the setting for one of an extension it does not have."""
+    """A single server accepts the setting, as one of an extension that it does not have."""
     database = memory._store.database  # type: ignore[attr-defined]
     memory.add("heron by the river", id="a")
     memory.wait()
     database.server = replace(database.server, extensions=database.server.extensions | {"citus"})
     with listening() as statements:
         memory.search("heron", weights={"lexical": 1, "dense": 1, "trigram": 1, "graph": 0})
-    local = [sql for sql, _ in statements if "SET LOCAL" in sql]
-    assert any("hnsw.ef_search" in sql for sql in local) and any("pg_trgm." in sql for sql in local)
-    for sql in local:
-        assert sql.startswith("BEGIN; SET LOCAL citus.propagate_set_commands TO 'local'; SET LOCAL"), sql
-    assert not [sql for sql, _ in statements if re.match(r"SET (?!LOCAL)", sql)]
+    sent = [sql for sql, _ in statements]
+    propagated = sent.count("SET LOCAL citus.propagate_set_commands TO 'local'")
+    trigram, all_ = (sum(sql.startswith(f"SET LOCAL {name}.") for sql in sent) for name in ("pg_trgm", "hnsw"))
+    assert propagated > trigram > 0 and all_ > 0
+    assert not [sql for sql in sent if re.match(r"SET (?!LOCAL)", sql)]
+    with listening() as statements:
+        database.planned("SELECT 1", ())
+    sent = [sql for sql, _ in statements]
+    at = sent.index("SET LOCAL citus.propagate_set_commands TO 'local'")
+    assert "SET LOCAL hnsw.ef_search TO 200" in sent[at:-2] and sent[-2:] == ["SELECT 1", "COMMIT"]
+
+
+def test_a_store_that_was_made_before_the_cluster_says_so(memory: Engine) -> None:
+    store = memory._store
+    assert store.problems() == []
+    server = store.database.server  # type: ignore[attr-defined]
+    server = replace(server, extensions=server.extensions | {"citus"}, undistributed=True)
+    store.database.server = server  # type: ignore[attr-defined]
+    assert not server.citus and not any("create_" in line and "_table(" in line for line in MIGRATIONS[0](server))
+    memory.add("heron", id="a")
+    assert memory.search("heron")[0].id == "a"
+    (problem,) = memory.verify().problems
+    assert "made before `CREATE EXTENSION citus`" in problem and "trivet copy" in problem
+
+
+def test_every_node_of_a_cluster_knows_the_version_of_the_schema() -> None:
+    assert "SELECT create_reference_table('migrations')" in MIGRATIONS[5](CLUSTER)
+    assert MIGRATIONS[5](replace(CLUSTER, extensions=frozenset())) == []
 
 
 # --- on a cluster -----------------------------------------------------------------------------------------------------
@@ -199,7 +224,7 @@ def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, spr
         name = memory._store.database.address.schema  # type: ignore[attr-defined]
         sql = "SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid "
         sql += "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
-        assert {table for (table,) in rows(memory, sql, name)} == {*TABLES, *REFERENCE, *LATER_REFERENCE}
+        assert {table for (table,) in rows(memory, sql, name)} == {*TABLES, *REFERENCE, *LATER_REFERENCE, "migrations"}
         told = rows(memory, "SELECT result FROM run_command_on_shards('documents', 'SELECT count(*) FROM %s')")
         holding = [int(count) for (count,) in told if int(count)]
         assert sum(holding) == 200 and (len(holding) == 1 if not spread else len(holding) > 1)

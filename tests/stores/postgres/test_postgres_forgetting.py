@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trivet.engine import Engine
-from trivet.stores.sqlite import graph
+from trivet.stores.indexes import graph_index
 
 from .conftest import rows
 
@@ -16,7 +16,7 @@ MARK = "zqxkvwbrtplm"
 
 
 def tables_with(engine: Engine) -> set[str]:
-    """Every table that has a row with the marker in it."""
+    """Return the tables that have a row with the marker in it."""
     schema = engine._store.database.address.schema  # type: ignore[attr-defined]
     names = rows(engine, "SELECT tablename FROM pg_tables WHERE schemaname = %s", schema)
     sql = "SELECT 1 FROM {} t WHERE t::text ILIKE %s LIMIT 1"
@@ -29,7 +29,7 @@ def cached() -> bool:
 
 
 def test_a_forgotten_document_is_in_no_row_and_no_cached_file(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "TAIL_LIMIT", 4)
+    monkeypatch.setattr(graph_index, "TAIL_LIMIT", 4)
     memory.update_settings(weights={"lexical": 1, "dense": 1, "graph": 1})
     memory.add([{"id": f"d{at}", "text": f"Blue Falcon number {at}"} for at in range(20)])
     for at in (1, 2):
@@ -38,7 +38,7 @@ def test_a_forgotten_document_is_in_no_row_and_no_cached_file(memory: Engine, mo
     memory.feedback(MARK, f"{MARK}-1")
     memory.search(MARK)
     memory.prepare()
-    memory._shelf._connections._opened().settle()  # type: ignore[attr-defined]
+    memory._collection.graph.index().settle()  # type: ignore[attr-defined]
     assert {"documents", "passages", "lexicon", "fields", "links", "feedback"} <= tables_with(memory) and cached()
     forgotten = memory.forget([f"{MARK}-1", f"{MARK}-2"], compact=True)
     assert forgotten.documents == 2

@@ -1,8 +1,9 @@
-"""Are the server's indexes used, and is what they find right?"""
+"""The server uses its indexes, and what they find is right."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
-from trivet.stores.postgres import meaning, postings, scope, spelling, words
-from trivet.stores.postgres.meaning import Meaning
-from trivet.stores.postgres.nul import is_plain
-from trivet.stores.postgres.terms import lexeme, line, query, vector
+from trivet.stores.postgres import bm25, lexical, postings, scope, trigrams, vector_search
+from trivet.stores.postgres.nul_characters import is_plain
+from trivet.stores.postgres.terms import lexeme, line, tsquery, tsvector
+from trivet.stores.postgres.trigrams import PostgresTrigrams
+from trivet.stores.postgres.vector_search import VectorSearch
 from trivet.types import Link
 
 from .conftest import Statement, listening, rows
@@ -31,9 +33,9 @@ def many(postgres: Postgres) -> object:
         postgres.kept() as url,
         trivet.open(url, embedder="vectors:16") as memory,
     ):
-        patch.setattr(meaning, "INDEX_FROM", 500)
-        patch.setattr(meaning, "EXACT_UP_TO", 10)
-        patch.setattr(scope, "MOST_NAMED", 100)
+        patch.setattr(vector_search, "INDEX_FROM", 500)
+        patch.setattr(vector_search, "EXACT_UP_TO", 10)
+        patch.setattr(scope, "MAX_LISTED", 100)
         patch.setattr(postings, "PACK_FROM", 500)
         memory.add(
             [
@@ -50,21 +52,46 @@ def many(postgres: Postgres) -> object:
 
 
 def plans(memory: Engine, heard: list[Statement]) -> list[tuple[str, str]]:
-    """Each statement with its plan where a scan of so small a table is not worth it: can the index serve?"""
+    """Return each statement with its plan, where the planner is told not to scan so small a table."""
     found: list[tuple[str, str]] = []
-    with memory._store.database.connection() as connection:  # type: ignore[attr-defined]
-        connection.execute("SET enable_seqscan = off; SET enable_sort = off")
+    database = memory._store.database  # type: ignore[attr-defined]
+    with database.connection() as connection, database.transaction(connection):
+        connection.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         for sql, values in heard:
             if sql.startswith(("SELECT", "WITH")):
                 told = connection.execute(f"EXPLAIN {sql}", values or None, prepare=False).fetchall()
                 found.append((sql, "\n".join(line for (line,) in told)))
-        connection.execute("RESET enable_seqscan; RESET enable_sort")
     return found
 
 
 def used(memory: Engine, heard: list[Statement], beginning: str) -> str:
-    """The plans of the statements that begin so."""
+    """Return the plans of the statements with this beginning."""
     return "\n".join(told for sql, told in plans(memory, heard) if sql.startswith(beginning))
+
+
+@pytest.mark.parametrize("asked", [None, "96MB"])
+def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    names = ("maintenance_work_mem", "max_parallel_maintenance_workers")
+    used: list[object] = []
+    build = VectorSearch._build
+
+    def watched(self: VectorSearch, connection: Any) -> None:
+        build(self, connection)
+        used.extend(connection.execute(f"SHOW {name}").fetchone()[0] for name in names)
+
+    with postgres.connect() as connection:
+        server = [connection.execute(f"SHOW {name}").fetchone()[0] for name in names]  # type: ignore[index]
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    monkeypatch.setattr(VectorSearch, "_build", watched)
+    options = {"maintenance_work_mem": asked} if asked else {}
+    with trivet.open(postgres.fresh(**options), embedder="hashing:32") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(30)])
+        memory.wait()
+        memory.prepare()
+    assert used[-2:] == ([asked, server[1]] if asked else server)
+    postgres.sweep()
 
 
 NEAR, FEW = "WITH near", "WITH few"
@@ -94,7 +121,7 @@ def test_few_that_a_filter_allows_are_compared_one_by_one(
     many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, vectors = many
-    monkeypatch.setattr(meaning, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(vector_search, "EXACT_UP_TO", 100)
     with listening() as heard:
         memory.search("", vector=vectors[0], where={"few": 9}, **MEANING)
     assert "vectors_document" in used(memory, heard, FEW) and not used(memory, heard, NEAR)
@@ -102,9 +129,9 @@ def test_few_that_a_filter_allows_are_compared_one_by_one(
 
 def test_the_index_over_the_vectors_is_right(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
-    model = memory._shelf.state().model
+    model = memory._collection.state().model
     assert model is not None
-    near = Meaning(memory._store.database, memory._shelf.parts, model)  # type: ignore[attr-defined]
+    near = VectorSearch(memory._store.database, memory._collection.rows.shards, model)  # type: ignore[attr-defined]
     assert near.has_index() and memory.verify().ok
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     recall = 0
@@ -137,16 +164,16 @@ def test_without_postings_the_rarest_words_come_first(
     many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, _ = many
-    monkeypatch.setattr(words, "FIRST_LOOK", 50)
-    real = words.Words._known
-    monkeypatch.setattr(words.Words, "_known", lambda self, wanted: unpacked(real(self, wanted)))
+    monkeypatch.setattr(bm25, "FIRST_LOOK", 50)
+    real = lexical._Search._known
+    monkeypatch.setattr(lexical._Search, "_known", lambda self, wanted: unpacked(real(self, wanted)))
     with listening() as heard:
         found = memory.search("common rare heron", k=20, match="any", **WORDS)
     assert {hit.id for hit in found} == {f"d{n}" for n in range(0, 2000, 100)}
     assert "passages_words" in used(memory, heard, "SELECT (SELECT")
 
 
-def unpacked(known: words._Known) -> words._Known:
+def unpacked(known: bm25.KnownTerms) -> bm25.KnownTerms:
     return replace(known, reach=dict.fromkeys(known.reach, 0))
 
 
@@ -161,22 +188,22 @@ def test_a_step_that_takes_too_long_leaves_the_more_alike(
     many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, _ = many
-    real = spelling.Spelling._at_least
+    real = PostgresTrigrams._at_least
 
-    def slow(self: spelling.Spelling, threshold: float, *rest: object) -> object:
+    def slow(self: PostgresTrigrams, threshold: float, *rest: object) -> object:
         if threshold < 0.6:
-            raise spelling.SlowError("too long")
+            raise trigrams.SlowError("too long")
         return real(self, threshold, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(spelling.Spelling, "_at_least", slow)
+    monkeypatch.setattr(PostgresTrigrams, "_at_least", slow)
     results = memory.search("rare heron", k=30, weights={"lexical": 0, "dense": 0, "trigram": 1, "graph": 0})
-    assert results.hits and "none less alike than 0.6" in results.trace[0].detail
+    assert results.hits and "stopped at a similarity of 0.6" in results.trace[0].detail
 
 
 def test_half_the_precision_finds_the_same_and_scores_exactly(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meaning, "INDEX_FROM", 100)
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 100)
     vectors = np.random.default_rng(3).standard_normal((300, 8)).astype(np.float32)
     with trivet.open(postgres.fresh(index="halfvec"), embedder="vectors:8") as memory:
         memory.add([{"id": f"d{n}", "text": "x", "vector": vectors[n]} for n in range(300)])
@@ -205,10 +232,10 @@ def test_pg_textsearch_is_named_and_its_words_survive_a_rebuild(postgres_bm25: P
 
 def test_no_term_is_syntax(memory: Engine) -> None:
     odd = ["it's", "back\\slash", "a & b", "(x)", "'quoted'", "c++", ":1A"]
-    told = vector(odd, ["c++"])
+    told = tsvector(odd, ["c++"])
     found = rows(memory, "SELECT tsvector_to_array(%s::tsvector)", told)[0][0]
     assert set(found) == set(odd)
-    assert rows(memory, "SELECT %s::tsvector @@ %s::tsquery", told, query((), odd, [odd[:2]])) == [(True,)]
+    assert rows(memory, "SELECT %s::tsvector @@ %s::tsquery", told, tsquery((), odd, [odd[:2]])) == [(True,)]
     assert lexeme("it's") == "'it''s'"
     assert line(["c++", "plain", "zz1"]) == "czz2bzzzz2bzz plain zzzz1"
     assert rows(memory, "SELECT count(*) FROM unnest(to_tsvector('simple', %s))", line(odd)) == [(len(odd),)]
@@ -222,16 +249,16 @@ def test_what_is_not_plain_is_known() -> None:
 def test_solutions_and_successors_are_judged_together(
     memory: Engine, exclude: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a filter says of them is asked for all at once, not for each."""
-    monkeypatch.setattr(scope, "MOST_NAMED", 1)  # what it allows is not listed but asked for
-    monkeypatch.setattr(scope, "MOST_KEPT", 1)
+    """One statement checks all of them against the filter."""
+    monkeypatch.setattr(scope, "MAX_LISTED", 1)  # what it allows is not listed but asked for
+    monkeypatch.setattr(scope, "MAX_KEPT", 1)
     given = {"where": {"part": {"gte": 0}}, "exclude": exclude, "match": "any", **WORDS}
     memory.add([{"id": id, "text": f"a {id}", "meta": {"part": 1}} for id in ("problem", "old")])
     sent: list[int] = []
     for count in (3, 60):
         memory.add([{"id": f"s{n}", "text": "oil", "meta": {"part": 1}} for n in range(count)])
-        memory._shelf.link([Link("problem", f"s{n}", "resolved-by") for n in range(count)])
-        memory._shelf.link([Link(f"s{n}", "old", "supersedes") for n in range(count)])
+        memory._collection.links.add([Link("problem", f"s{n}", "resolved-by") for n in range(count)])
+        memory._collection.links.add([Link(f"s{n}", "old", "supersedes") for n in range(count)])
         with listening() as heard:
             (found, *_) = memory.search("problem old", **given)
         judged = [sql for sql, _ in heard if "d.did = ANY(%s::bigint[]) AND" in sql]

@@ -1,4 +1,4 @@
-"""Do the postings give the very scores that the passages themselves do, whatever was written since they were made?"""
+"""The postings give the same scores as the passages, whatever was written after they were made."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import trivet
 from servers import Postgres
 from trivet.engine import Engine
 from trivet.stores.postgres import postings, scope
-from trivet.stores.postgres.parts import MOST, Part, Parts
 from trivet.stores.postgres.postings import LARGEST, Lists, Postings, Sum, affordable, plan
+from trivet.stores.postgres.shards import MAX_SHARDS, Shard, Shards
 
 from .conftest import rows
 
@@ -37,14 +37,14 @@ def texts(count: int, seed: int = 3) -> list[dict[str, Any]]:
 
 
 def scores(memory: Engine, question: str, **options: Any) -> dict[str, float]:
-    """Of those above the last one: of several that score like it, any may have been cut."""
+    """Return the scores above the last one: of several with the last score, any may have been cut."""
     found = [(hit.id, round(hit.contributions[0].raw, 6)) for hit in memory.search(question, **{**WORDS, **options})]
     return {id: score for id, score in found if score > found[-1][1]} | {"": found[-1][1] if found else 0.0}
 
 
 @pytest.fixture(params=[0, 3], ids=["one part", "three parts"])
 def both(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store whose postings are made from 50 passages on, and the embedded one with the same documents."""
+    """A store whose postings are made from 50 passages on, and a SQLite store with the same documents."""
     monkeypatch.setattr(postings, "PACK_FROM", 50)
     spread = {"spread": request.param} if request.param else {}
     with (
@@ -53,7 +53,7 @@ def both(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path, mon
     ):
         for each in (memory, reference):
             each.add(texts(300))
-        memory._shelf._tidy_indexes()  # type: ignore[attr-defined]
+        memory._collection.maintenance.update()
         yield memory, reference
     postgres.sweep()
 
@@ -89,7 +89,7 @@ def test_what_came_went_or_changed_since_is_seen(both: tuple[Engine, Engine]) ->
 def test_a_filter_is_applied_before_the_cut(
     both: tuple[Engine, Engine], where: Any, most_named: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scope, "MOST_NAMED", most_named)
+    monkeypatch.setattr(scope, "MAX_LISTED", most_named)
     for question in QUESTIONS:
         for options in ({"k": 5, "lexical_depth": 5}, {"k": 5, "lexical_depth": 5, "exclude": ["d7", "d47"]}):
             one, two = (scores(each, question, match="any", where=where, **options) for each in both)
@@ -100,8 +100,8 @@ def test_a_filter_that_allows_too_many_to_remember(
     both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, reference = both
-    monkeypatch.setattr(scope, "MOST_KEPT", 10)
-    monkeypatch.setattr(scope, "MOST_NAMED", 10)
+    monkeypatch.setattr(scope, "MAX_KEPT", 10)
+    monkeypatch.setattr(scope, "MAX_LISTED", 10)
     assert scores(memory, "moss lamp", where={"part": 1}) == scores(reference, "moss lamp", where={"part": 1})
 
 
@@ -126,13 +126,37 @@ def test_the_commonest_words_are_left_out_where_they_cost_too_much(
     both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, _ = both
-    monkeypatch.setattr(postings, "MOST_READ", 60)
+    monkeypatch.setattr(postings, "MAX_READ", 60)
     found = memory.search("heron reed mist", match="any", **WORDS)
     assert found.hits and "without the 2 commonest" in found.trace[0].detail
-    assert affordable({"a": 50, "b": 5, "c": 20}, ["a"]) == ["a", "b"], "what must occur is read whatever it costs"
+    some = {"a": 50, "b": 5, "c": 20}
+    assert affordable(some, ["a"], [some]) == ["a", "b"], "what must occur is read whatever it costs"
 
 
-@given(st.lists(st.integers(1, 3 * LARGEST), min_size=1, max_size=30), st.sampled_from([1, MOST]))
+def test_a_search_that_widens_reads_the_terms_that_it_may(
+    both: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look requires all words and reads them whatever they cost; the second leaves the commonest out."""
+    memory, _ = both
+    monkeypatch.setattr(postings, "MAX_READ", 60)
+    widened = scores(memory, "heron reed mist", depths={"lexical": 300})
+    assert widened == scores(memory, "heron reed mist", depths={"lexical": 300}, match="any") and len(widened) > 1
+
+
+def test_the_limit_is_that_of_one_shard(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "PACK_FROM", 20)
+    monkeypatch.setattr(postings, "MAX_READ", 120)  # in one piece 300 passages have each word, in a shard about 75
+    details = []
+    for options in ({}, {"spread": 4}):
+        with trivet.open(postgres.fresh(**options), embedder="none") as memory:
+            memory.add([{"id": f"d{n}", "text": f"heron n{n}" if n % 10 else f"heron river n{n}"} for n in range(300)])
+            memory._collection.maintenance.update()
+            details.append(str(memory.search("heron river", match="any", **WORDS).trace[0].detail))
+    assert "without the 1 commonest" in details[0] and "without" not in details[1]
+    postgres.sweep()
+
+
+@given(st.lists(st.integers(1, 3 * LARGEST), min_size=1, max_size=30), st.sampled_from([1, MAX_SHARDS]))
 def test_segments_cover_everything_once_and_stay_few(added: list[int], step: int) -> None:
     known: list[tuple[int, int]] = []
     last = 0
@@ -151,30 +175,29 @@ def test_the_best_of_a_segment_by_hand() -> None:
     import numpy as np
 
     entries = np.array([(0, 10, 1), (2, 10, 2), (5, 40, 1)], dtype=[("at", ">i4"), ("length", ">i4"), ("count", ">i2")])
-    lists = Lists(Part(9, slot=3, step=MOST), {MOST * 7 + 1: [("heron", entries.tobytes())]})
+    lists = Lists(Shard(9, slot=3, step=MAX_SHARDS), {MAX_SHARDS * 7 + 1: [("heron", entries.tobytes())]})
     asked = Sum({"heron": 2.0}, frozenset(), 20.0)
     found = lists.best(asked, 2)
-    assert [pid for _, pid in found] == [(7 + 2) * MOST + 3, 7 * MOST + 3]
+    assert [pid for _, pid in found] == [(7 + 2) * MAX_SHARDS + 3, 7 * MAX_SHARDS + 3]
     assert found[0][0] == pytest.approx(2.2 * 2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 10 / 20)))
-    assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MOST + 3]))] == [12 * MOST + 3]
+    assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MAX_SHARDS + 3]))] == [12 * MAX_SHARDS + 3]
     assert lists.best(Sum({"heron": 2.0}, frozenset({"fox"}), 20.0), 9) == []
 
 
 def test_a_part_is_the_same_for_everyone() -> None:
-    parts = Parts.of(5, 4)
-    assert parts.cids == [6, 7, 8, 9] and parts.spread and not Parts.of(5, 0).spread
+    parts = Shards.of(5, 4)
+    assert parts.cids == [6, 7, 8, 9] and parts.spread and not Shards.of(5, 0).spread
     assert [parts.of_id(id).cid for id in ("a", "b", "c", "ü")] == [9, 7, 9, 9]
-    part = parts.every[2]
-    assert parts.by_number([part.number(11)]) == {part: [11 * MOST + 2]}
+    part = parts.all[2]
+    assert parts.by_number([part.number(11)]) == {part: [11 * MAX_SHARDS + 2]}
 
 
 def test_two_who_make_the_postings_at_once_make_them_once(both: tuple[Engine, Engine]) -> None:
     memory, _ = both
-    part = memory._shelf.parts.every[0]  # type: ignore[attr-defined]
+    part = memory._collection.rows.shards.all[0]  # type: ignore[attr-defined]
     made = rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid)
-    with memory._store.database.connection() as other:  # type: ignore[attr-defined]
-        schema = memory._store.database.address.schema  # type: ignore[attr-defined]
-        other.execute("SELECT pg_advisory_lock(hashtext(%s))", (f"{schema}.postings_{part.cid}",))
-        Postings(memory._store.database, part).pack(made[-1][1] + 1_000 * part.step)  # type: ignore[attr-defined]
-        other.execute("SELECT pg_advisory_unlock_all()")
+    database = memory._store.database  # type: ignore[attr-defined]
+    with database.locked(f"postings_{part.cid}") as mine:
+        assert mine
+        Postings(database, part).pack(made[-1][1] + 1_000 * part.step)
     assert rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid) == made

@@ -1,23 +1,25 @@
-"""Is the schema what a single server and a cluster both take?"""
+"""A single server and a cluster both accept the schema."""
 
 from __future__ import annotations
 
 import re
+import secrets
 
 import pytest
 
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
-from trivet.stores.postgres import database, postings, schema
+from trivet.engine.request import SearchRequest
+from trivet.stores.postgres import database, postings, schema, vector_search
 from trivet.stores.postgres.address import Address
-from trivet.stores.postgres.schema import DISTRIBUTED, REFERENCE, Server, first, statements
+from trivet.stores.postgres.schema import DISTRIBUTED, REFERENCE, Server, m001_create_tables, statements
 
 from .conftest import rows
 
 
 def made(*extensions: str) -> list[str]:
-    return first(Server(150000, frozenset(extensions), "trivet, public"))
+    return m001_create_tables(Server(150000, frozenset(extensions), "trivet, public"))
 
 
 def test_the_collection_is_in_every_key_of_a_distributed_table() -> None:
@@ -86,13 +88,13 @@ def test_a_store_of_the_first_migration_is_brought_up_to_date(
 ) -> None:
     url = postgres.fresh()
     with monkeypatch.context() as before:
-        before.setattr(database, "MIGRATIONS", (schema.first,))
+        before.setattr(database, "MIGRATIONS", (schema.m001_create_tables,))
         database.Database(Address.parse(url)).close()
     monkeypatch.setattr(postings, "PACK_FROM", 10)
     with trivet.open(url, embedder="none") as memory:
         memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(40)])
         memory.prepare()
-        memory._shelf.tidy()
+        memory._collection.maintenance.update()
         assert rows(memory, "SELECT max(number) FROM migrations") == [(len(schema.MIGRATIONS),)]
         assert rows(memory, "SELECT max(last) FROM segments") == [(40,)]
         assert memory.search("heron 7")[0].id == "d7"
@@ -100,12 +102,12 @@ def test_a_store_of_the_first_migration_is_brought_up_to_date(
 
 
 def test_who_stands_next_to_whom_is_the_same_in_parts(postgres: Postgres) -> None:
-    """Rerankers ask how far apart two turns of a conversation were told."""
+    """Rerankers use the distance between two turns of a conversation."""
     orders = []
     for options in ({}, {"spread": 4}):
         with trivet.open(postgres.fresh(**options), embedder="none") as memory:
             memory.add([{"id": f"t{n}", "text": f"heron turn {n}", "meta": {"session": "s"}} for n in range(12)])
-            _, _, tools = memory._search.seen("heron", None, trivet.PROFILES["default"], (), None, 12)
+            _, _, tools = memory._pipeline.before_reranking(SearchRequest("heron", profile="default"), 12)
             orders.append(dict(sorted(tools.order.items())))
     assert orders[0] == orders[1] and sorted(orders[0].values()) == list(range(1, 13))
     postgres.sweep()
@@ -124,3 +126,27 @@ def test_a_collection_keeps_its_parts_whatever_address_it_is_opened_by(postgres:
         memory.drop()
         assert rows(small, "SELECT count(*) FROM passages") == [(1,)]
     postgres.sweep()
+
+
+def test_a_store_in_the_schema_public_keeps_its_indexes(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``public`` is on the search path of every store, so a name without a schema may be one of this store."""
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    name = f"test_{secrets.token_hex(6)}"
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    server = Postgres(f"{postgres.url.rsplit('/', 1)[0]}/{name}")
+    documents = [{"id": f"d{n}", "text": f"heron {n}"} for n in range(40)]
+    try:
+        with (
+            trivet.open(server.of("public"), embedder="hashing:32") as here,
+            trivet.open(server.of("other"), embedder="hashing:32") as there,
+        ):
+            here.add(documents)
+            here.wait()
+            here.rebuild()
+            for change in (lambda: there.add(documents), there.wait, there.rebuild, there.drop):
+                change()
+                assert here.verify().ok
+    finally:
+        with postgres.connect() as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

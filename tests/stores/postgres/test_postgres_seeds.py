@@ -1,4 +1,4 @@
-"""Do the profiles on PostgreSQL answer as the seeds' own SQL does, run beside them on the same server?"""
+"""The profiles on PostgreSQL give the same results as the SQL of the seeds, run on the same server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def vectors() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def both(postgres: Postgres) -> Iterator[tuple[Engine, Any]]:
-    """Ours, and a connection with the seeds' tables holding the same."""
+    """A store of ours, and a connection to the tables of the seeds with the same documents."""
     with postgres.kept() as url, postgres.connect() as seed, trivet.open(url, embedder=f"vectors:{DIM}") as memory:
         schema = url.partition("schema=")[2]
         seed.execute(f"SET search_path TO {schema}, public")
@@ -75,7 +75,7 @@ def asked(number: int) -> Any:
 
 
 def seed_002(seed: Any, keywords: str, vector: Any) -> dict[str, float]:
-    """Its two statements and its fusion, as its document has them."""
+    """Run the two statements and the fusion of the seed's document."""
     by_meaning = seed.execute(
         "SELECT chunk_id FROM chunk_embeddings WHERE embedding_model = 'm' ORDER BY embedding <=> %s::vector LIMIT 10",
         (str(vector.tolist()),),
@@ -96,7 +96,7 @@ def seed_002(seed: Any, keywords: str, vector: Any) -> dict[str, float]:
 def test_seed_002_chunks_are_found_and_scored_as_by_its_sql(both: tuple[Engine, Any], number: int) -> None:
     memory, seed = both
     question, vector = QUESTIONS[number], asked(number)
-    keywords = " ".join(memory._shelf.analyzer.keywords(question))
+    keywords = " ".join(memory._collection.analyzer.keywords(question))
     theirs = seed_002(seed, keywords, vector)
     ours = memory.search(question, k=10, vector=vector, profile="chunks")
     assert {hit.id: hit.score for hit in ours} == pytest.approx({hit.id: theirs[hit.id] for hit in ours}, abs=1e-9)
@@ -104,7 +104,7 @@ def test_seed_002_chunks_are_found_and_scored_as_by_its_sql(both: tuple[Engine, 
 
 
 def seed_001(seed: Any, question: str) -> tuple[list[str], bool]:
-    """All words, by ``ts_rank``; any of them where none has all."""
+    """Rank documents with all words by ``ts_rank``; where none has all, those with any."""
     sql = (
         "SELECT id FROM (SELECT id, to_tsvector('english', text) AS words FROM document_chunks) d, "
         "(SELECT {} AS query) q "

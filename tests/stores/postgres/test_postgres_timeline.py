@@ -80,7 +80,7 @@ def test_a_server_that_is_set_back_is_answered_from_as_it_is_now(postgres: Postg
 
 
 def test_an_engine_that_only_searches_sees_it_too(postgres: Postgres, url: str) -> None:
-    """As many are written on the new timeline as on the lost one, by another engine: versions and counts agree."""
+    """Another engine writes as much after the restore as was lost, so versions and counts are equal."""
     with trivet.open(url, embedder="hashing:32") as memory, trivet.open(url, embedder="hashing:32") as other:
         memory.add(notes("base", 10, place="shore"))
         memory.wait()
@@ -90,13 +90,13 @@ def test_an_engine_that_only_searches_sees_it_too(postgres: Postgres, url: str) 
         where = {"place": "harbour"}
         for options in (WORDS, SPELLING, MEANING, WALKED):
             assert other.search("lost speaks of Port Lost 7", where=where, **options)[0].id.startswith("lost")
-        version = other._shelf.state().version
+        version = other._collection.state().version
         postgres.put_back(saved)
         with trivet.open(url, embedder="hashing:32") as third:
             third.add(notes("base2x", 20, place="harbour"))
             third.wait()
-            while third._shelf.state().version < version:
-                third.patch("base0", meta={"n": third._shelf.state().version})
+            while third._collection.state().version < version:
+                third.patch("base0", meta={"n": third._collection.state().version})
             third.patch("base2x3", meta={"place": "elsewhere"})
             third.delete("base2x4")
         for options in (WORDS, SPELLING, MEANING, WALKED):
@@ -106,11 +106,11 @@ def test_an_engine_that_only_searches_sees_it_too(postgres: Postgres, url: str) 
 
 def test_a_collection_has_a_token_from_its_first_version_on(url: str) -> None:
     with trivet.open(url, embedder="none") as memory:
-        first = memory._shelf.state()
+        first = memory._collection.state()
         assert (first.version, len(first.token)) == (0, 8)
         memory.add("heron")
-        assert memory._shelf.knows_version(0, first.token) and not memory._shelf.knows_version(0, b"another")
-        assert not memory._shelf.knows_version(99, first.token)
+        assert memory._collection.knows_version(0, first.token) and not memory._collection.knows_version(0, b"another")
+        assert not memory._collection.knows_version(99, first.token)
 
 
 def test_a_version_that_an_older_trivet_wrote_gets_a_token(url: str) -> None:
@@ -120,17 +120,17 @@ def test_a_version_that_an_older_trivet_wrote_gets_a_token(url: str) -> None:
         sql = f"DELETE FROM {schema}.timeline"
         memory._store.database.outside(lambda connection: connection.execute(sql))  # type: ignore[attr-defined]
     with trivet.open(url, embedder="none") as memory:
-        state = memory._shelf.state()
-        assert len(state.token) == 8 and memory._shelf.knows_version(state.version, state.token)
+        state = memory._collection.state()
+        assert len(state.token) == 8 and memory._collection.knows_version(state.version, state.token)
 
 
 def test_searches_do_not_wait_for_each_other_to_read_the_state(memory: Engine) -> None:
-    """Another thread that reads the state, and waits for the server, keeps nobody else waiting."""
+    """A thread that waits for the server while it reads the state does not block the others."""
     memory.add("heron", id="a")
     assert memory.search("heron").hits
-    shelf: Any = memory._shelf
-    with shelf._timeline, ThreadPoolExecutor(1) as pool:
-        assert pool.submit(shelf.state).result(timeout=30).documents == 1
+    collection: Any = memory._collection
+    with collection.timeline._lock, ThreadPoolExecutor(1) as pool:
+        assert pool.submit(collection.state).result(timeout=30).documents == 1
 
 
 # --- races ------------------------------------------------------------------------------------------------------------
@@ -158,13 +158,13 @@ def test_a_document_that_changes_tenants_is_never_shown_to_the_wrong_one(url: st
         flipping = subprocess.Popen([sys.executable, "-c", FLIPPER, url], stdout=subprocess.PIPE, text=True)
         try:
             assert flipping.stdout is not None and flipping.stdout.readline() == "ready\n"
-            begun, seen = memory._shelf.state().version, 0
+            begun, seen = memory._collection.state().version, 0
             for number in range(400):
                 engine, where = (bound, None) if number % 2 else (memory, {"tenant": "A"})
                 for hit in engine.search("note about pumps", where=where, k=5):
                     assert hit.document.meta["tenant"] == "A" and "SECRET" not in hit.document.text + hit.text
                     seen += hit.id == "d"
-            assert memory._shelf.state().version > begun + 20 and seen, "it flipped meanwhile, and was found"
+            assert memory._collection.state().version > begun + 20 and seen, "it flipped meanwhile, and was found"
         finally:
             flipping.kill()
             flipping.wait()
@@ -178,8 +178,8 @@ def test_a_deletion_by_filter_leaves_what_a_patch_took_out_of_it(url: str) -> No
             [{"id": "kept", "text": "heron", "meta": {"old": 1}}, {"id": "gone", "text": "fox", "meta": {"old": 1}}]
         )
         changing, go_on = threading.Event(), threading.Event()
-        shelf: Any = memory._shelf
-        real = shelf.amend
+        documents: Any = memory._collection.documents
+        real = documents.amend
 
         def slow(identifier: str, mid: int | None, change: Callable[[Any], Any], within: Any = None) -> Any:
             def changed(known: Any) -> Any:
@@ -189,7 +189,7 @@ def test_a_deletion_by_filter_leaves_what_a_patch_took_out_of_it(url: str) -> No
 
             return real(identifier, mid, changed, within)
 
-        shelf.amend = slow
+        documents.amend = slow
         with ThreadPoolExecutor(2) as pool:
             patched = pool.submit(memory.patch, "kept", meta={"old": 0})
             assert changing.wait(30)
@@ -201,7 +201,7 @@ def test_a_deletion_by_filter_leaves_what_a_patch_took_out_of_it(url: str) -> No
 
 
 def wait_for_lock(engine: Engine) -> None:
-    """Until somebody waits for a row lock."""
+    """Wait until a connection waits for a row lock."""
     sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'trivet'"
     for _ in range(3_000):
         if rows(engine, sql):
@@ -219,7 +219,7 @@ def database_of(engine: Engine) -> Database:
 
 
 def kill(postgres: Postgres) -> None:
-    """Hang up on every connection of every pool."""
+    """Close every connection of every pool."""
     sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'trivet'"
     with postgres.connect() as connection:
         connection.execute(sql)
@@ -228,20 +228,20 @@ def kill(postgres: Postgres) -> None:
 def test_a_snapshot_sees_one_state_and_so_does_one_within_it(url: str) -> None:
     with trivet.open(url, embedder="none") as memory, trivet.open(url, embedder="none") as other:
         memory.add("heron", id="a")
-        with memory._shelf.snapshot():
-            before = memory._shelf.state()
+        with memory._collection.snapshot():
+            before = memory._collection.state()
             other.add("fox", id="b")
-            with memory._shelf.snapshot():
-                assert memory._shelf.state() == before and memory.get("b") is None
-            assert memory._shelf.state() == before and memory.stats().documents == 1
-        assert memory._shelf.state().documents == 2 and memory.get("b") is not None
+            with memory._collection.snapshot():
+                assert memory._collection.state() == before and memory.get("b") is None
+            assert memory._collection.state() == before and memory.stats().documents == 1
+        assert memory._collection.state().documents == 2 and memory.get("b") is not None
 
 
 def test_each_thread_has_a_snapshot_of_its_own(url: str) -> None:
     with trivet.open(url, embedder="none") as memory:
         memory.add("heron", id="a")
-        with memory._shelf.snapshot(), ThreadPoolExecutor(1) as pool:
-            memory._shelf.state()
+        with memory._collection.snapshot(), ThreadPoolExecutor(1) as pool:
+            memory._collection.state()
             pool.submit(memory.add, "fox", id="b").result(30)
             assert pool.submit(memory.get, "b").result(30) is not None and memory.get("b") is None
 
@@ -251,8 +251,8 @@ def test_a_connection_that_hung_up_is_replaced_before_a_snapshot_begins(postgres
         memory.add("heron", id="a")
         for _ in range(3):
             kill(postgres)
-            with memory._shelf.snapshot():
-                assert memory._shelf.state().documents == 1
+            with memory._collection.snapshot():
+                assert memory._collection.state().documents == 1
         assert not database_of(memory).in_snapshot and memory.search("heron")[0].id == "a"
 
 
@@ -261,10 +261,10 @@ def test_a_connection_that_hangs_up_in_a_snapshot_is_told_and_the_pool_goes_on(p
         memory.add("heron", id="a")
         for _ in range(20):  # more often than the pool has connections
             told = pytest.raises(SnapshotLostError, match="was lost while it was read; repeat the call")
-            with told, memory._shelf.snapshot():
-                memory._shelf.state()
+            with told, memory._collection.snapshot():
+                memory._collection.state()
                 kill(postgres)
-                memory._shelf.state()
+                memory._collection.state()
             assert not database_of(memory).in_snapshot
         assert memory.search("heron")[0].id == "a"
 
@@ -278,7 +278,7 @@ def test_a_connection_that_hangs_up_in_a_snapshot_is_told_and_the_pool_goes_on(p
         lambda memory: memory.stats().links == 1,
         lambda memory: memory.facets()[0].field == "kind",
         lambda memory: memory.feedbacks() == [],
-        lambda memory: memory.standing().superseded == (),
+        lambda memory: memory.redundant().superseded == (),
         lambda memory: memory.explain("heron", "a").rank == 1,
     ],
 )
@@ -305,18 +305,18 @@ def test_what_only_reads_begins_again_when_the_server_hangs_up_in_it(
 def test_a_write_within_a_snapshot_is_not_seen_by_it_and_is_kept(url: str) -> None:
     with trivet.open(url, embedder="none") as memory:
         memory.add("heron", id="a")
-        with memory._shelf.snapshot():
-            memory._shelf.state()
+        with memory._collection.snapshot():
+            memory._collection.state()
             memory.add("fox", id="b")
-            assert memory._shelf.state().documents == 1
-        assert memory._shelf.state().documents == 2
+            assert memory._collection.state().documents == 1
+        assert memory._collection.state().documents == 2
 
 
 def test_a_snapshot_of_a_closed_store_is_refused(url: str) -> None:
     with trivet.open(url, embedder="none") as memory:
-        shelf = memory._shelf
-    with pytest.raises(StoreError, match="is closed"), shelf.snapshot():
-        shelf.state()
+        collection = memory._collection
+    with pytest.raises(StoreError, match="is closed"), collection.snapshot():
+        collection.state()
 
 
 def test_a_statement_that_fails_in_a_snapshot_leaves_the_pool_in_order(url: str) -> None:
@@ -324,8 +324,8 @@ def test_a_statement_that_fails_in_a_snapshot_leaves_the_pool_in_order(url: str)
         memory.add("heron", id="a")
         database = database_of(memory)
         for first in (True, False):
-            with pytest.raises(StoreError, match="division by zero"), memory._shelf.snapshot():
+            with pytest.raises(StoreError, match="division by zero"), memory._collection.snapshot():
                 if not first:
-                    memory._shelf.state()
+                    memory._collection.state()
                 database.all("SELECT 1 / 0")
             assert memory.search("heron")[0].id == "a" and memory.add("fox", id="b")

@@ -1,4 +1,4 @@
-"""What happens when the server hangs up, is slow, is full of guests, or dies?"""
+"""A server that closes connections, is slow, has none left, or dies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import trivet
 from servers import Postgres, running
 from trivet.errors import InputError, StoreError
+from trivet.stores.postgres.lexical import PostgresLexical
 
 LOADER = """
 import sys, trivet
@@ -83,7 +84,7 @@ def test_a_restart_in_the_middle_of_searches_is_waited_for(own: Postgres) -> Non
 
 
 def account(line: list[str], here: dict[str, str]) -> dict[str, str]:
-    """What is stored after a step of the loader: ``add ROUND NUMBER``, ``write`` it anew, ``delete`` it."""
+    """Return what is stored after a step of the loader: ``add ROUND NUMBER``, ``write`` it again, ``delete`` it."""
     verb, turn, number = line[0], int(line[1]), int(line[2])
     ids = [f"r{turn}-{number}-{at}" for at in range(20)]
     if verb == "delete":
@@ -92,8 +93,7 @@ def account(line: list[str], here: dict[str, str]) -> dict[str, str]:
 
 
 def test_a_server_killed_in_a_bulk_load_loses_nothing_acknowledged(own: Postgres) -> None:
-    """kill -9 of the postmaster, three times in a row: every step is there as a whole or not at all, and every step
-    whose call returned is there."""
+    """After kill -9 of the postmaster each step is stored as a whole or not at all, and each step that returned is."""
     assert own.server is not None
     url = own.fresh(patience=1)
     trivet.open(url, embedder="hashing:32").close()
@@ -132,8 +132,8 @@ def test_a_server_killed_in_a_bulk_load_loses_nothing_acknowledged(own: Postgres
 def test_a_leg_that_takes_too_long_is_left_out(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     with trivet.open(postgres.fresh(statement_timeout=0.2), embedder="hashing:32") as memory:
         memory.add("heron", id="a")
-        shelf = type(memory._shelf)
-        monkeypatch.setattr(shelf, "find_words", lambda self, *_: self._all("SELECT pg_sleep(5)"))
+        sleep = "SELECT pg_sleep(5)"
+        monkeypatch.setattr(PostgresLexical, "search", lambda self, *_: self._rows.all(sleep))
         results = memory.search("heron", graph_weight=0.0)
         assert [hit.id for hit in results] == ["a"]
         ((part, reason),) = [(item.part, item.reason) for item in results.degraded]

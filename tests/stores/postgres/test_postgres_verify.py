@@ -10,17 +10,17 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.stores.indexes import graph_index
 from trivet.stores.postgres import postings
-from trivet.stores.sqlite import graph
 
 from .conftest import rows
 
 
 @pytest.fixture(params=[0, 3], ids=["one part", "three parts"])
 def packed(request: pytest.FixtureRequest, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """A store whose postings are made from 20 passages on, with some passages that are gone since."""
+    """A store whose postings are made from 20 passages on, with some passages that were deleted later."""
     monkeypatch.setattr(postings, "PACK_FROM", 20)
-    monkeypatch.setattr(graph, "TAIL_LIMIT", 10)
+    monkeypatch.setattr(graph_index, "TAIL_LIMIT", 10)
     spread = {"spread": request.param} if request.param else {}
     with trivet.open(postgres.fresh(**spread), embedder="hashing:32") as memory:
         animals = ("heron", "otter", "lynx")
@@ -31,7 +31,7 @@ def packed(request: pytest.FixtureRequest, postgres: Postgres, monkeypatch: pyte
             ]
         )
         memory.wait()
-        memory._shelf.tidy(graph=True)
+        memory._collection.maintenance.update(graph=True)
         memory.delete(["d3", "d4"])
         memory.add("written later at Cedar House", id="late")
         memory.wait()
@@ -65,12 +65,20 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "words of another text": (
         f"UPDATE passages SET words = '''other'':1'::tsvector WHERE (cid, pid) IN {SOME}",
-        "words: passages are not those of their text (document 'd7')",
+        "lexical: passages have other terms than their text (document 'd7')",
     ),
-    "length": (f"UPDATE passages SET length = length + 5 WHERE (cid, pid) IN {SOME}", "words: passages are not those"),
+    "length": (
+        f"UPDATE passages SET length = length + 5 WHERE (cid, pid) IN {SOME}",
+        "lexical: passages have other terms",
+    ),
     "body": (
         f"UPDATE passages SET body = 'Note 7' || chr(10) || 'heron' WHERE (cid, pid) IN {SOME}",
-        "words: passages are not those of their text (document 'd7')",
+        "lexical: passages have other terms than their text (document 'd7')",
+    ),
+    "every posting": ("DELETE FROM postings", "postings: passages have other terms than their words"),
+    "postings of one passage": (
+        "UPDATE postings SET entries = ''::bytea WHERE term = 'q7x'",
+        "postings: passages have other terms than their words (document 'd7')",
     ),
     "terms in all": ("UPDATE heads SET terms = terms + 1", "terms: the count says"),
     "vector of a removed passage": (
@@ -92,8 +100,23 @@ def test_what_is_not_of_the_documents_is_told_and_mended(case: str, packed: Engi
     assert packed.search("q7x", alpha=0.0)[0].id == "d7"
 
 
+def test_documents_that_lost_their_passages_are_told_and_found_when_they_are_added_again(packed: Engine) -> None:
+    """A node of a cluster that loses its share of a commit leaves documents that no word finds."""
+    lost = [packed.get(f"d{n}") for n in (7, 8)]
+    change(packed, "DELETE FROM passages WHERE did IN (SELECT did FROM documents WHERE id IN ('d7', 'd8'))")
+    problems = packed.verify().problems
+    assert any("documents: 2 have no passage and cannot be found" in problem for problem in problems), problems
+    packed.rebuild()
+    assert [problem.partition(";")[0] for problem in packed.verify().problems] == [
+        "documents: 2 have no passage and cannot be found"
+    ]
+    packed.add([document for document in lost if document is not None])
+    packed.wait(timeout=20)
+    assert packed.verify().problems == () and packed.search("q7x", alpha=0.0)[0].id == "d7"
+
+
 def test_the_graph_that_is_kept_here_is_compared(packed: Engine) -> None:
-    index = packed._shelf._connections._opened()  # type: ignore[attr-defined]
+    index = packed._collection.graph.index()  # type: ignore[attr-defined]
     compare: Callable[[], Any] = index.compare
     assert compare().kinds == {}
     index._tail = index._tail.without({int(index._tail.dids[0])})

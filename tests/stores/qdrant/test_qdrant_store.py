@@ -1,4 +1,4 @@
-"""What does Qdrant do for a store, and what happens when it does not?"""
+"""Vectors in Qdrant, filters for it, its address, and a Qdrant that cannot be reached."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trivet
+from servers import Postgres
 from trivet.engine import Engine
 from trivet.errors import InputError, StoreError
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, matches
+from trivet.filters import And, Contains, Eq, Exists, Filter, In, Not, Or, Prefix, Range, matches
 from trivet.types import Document
 
 qdrant_client = pytest.importorskip("qdrant_client")
 from qdrant_client import models  # noqa: E402
 
-from trivet.stores.qdrant.place import Place, companion_of  # noqa: E402
+from trivet.stores.postgres import postings  # noqa: E402
+from trivet.stores.qdrant.address import Address  # noqa: E402
 from trivet.stores.qdrant.points import Points, named  # noqa: E402
 from trivet.stores.qdrant.tags import compile_filter, tag, tags_of  # noqa: E402
+from trivet.stores.sqlite.graph import SqliteGraphIndex as SqliteGraph  # noqa: E402
 
 MEANING = {"weights": {"lexical": 0.0, "dense": 1.0, "graph": 0.0}, "rerankers": []}
 
@@ -37,14 +41,14 @@ def memory(tmp_path: Path, taught: Callable[..., Any]) -> Iterator[Engine]:
 
 
 def points_of(engine: Engine) -> Points:
-    found: Points = engine._shelf._points  # type: ignore[attr-defined]
+    found: Points = engine._collection.sync.points  # type: ignore[attr-defined]
     return found
 
 
 def place_of(engine: Engine) -> str:
-    model = engine._shelf.state().model
+    model = engine._collection.state().model
     assert model is not None
-    name: str = engine._shelf._place(model.mid)  # type: ignore[attr-defined]
+    name: str = engine._collection.sync.name_of(model.mid)  # type: ignore[attr-defined]
     return name
 
 
@@ -56,7 +60,33 @@ def test_vectors_are_in_qdrant_named_by_their_model(memory: Engine) -> None:
     assert named("a/b c:1") == "a_b_c_1"
 
 
-def test_what_qdrant_lost_is_made_again_from_the_truth(memory: Engine, taught: Callable[..., Any]) -> None:
+def test_prepare_brings_every_index_of_the_record_store_up_to_date_but_that_of_vectors(
+    memory: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteGraph, "update_in_background", lambda self: pytest.fail("prepare does not wait for it"))
+    memory.prepare("default")
+    records = memory._collection._records  # type: ignore[attr-defined]
+    index = records.graph.opened.index
+    assert index is not None and index.is_current(memory._collection.state().version)
+    assert not list(records.vectors.opened()) and memory.verify().ok
+
+
+def test_prepare_packs_the_postings_of_a_record_store_on_a_server(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postings, "PACK_FROM", 20)
+    words = quote(postgres.fresh(), safe="")
+    with trivet.open(f"qdrant+local:{tmp_path}?words={words}", embedder="hashing:32") as engine:
+        engine.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(30)])
+        engine.wait()
+        engine.prepare()
+        database = engine._collection._records.rows.database  # type: ignore[attr-defined]
+        assert database.all("SELECT last FROM segments") == [(30,)]
+        assert engine.search("heron 7", weights={"lexical": 1.0, "dense": 0.0, "graph": 0.0})[0].id == "d7"
+    postgres.sweep()
+
+
+def test_what_qdrant_lost_is_made_again_from_the_records(memory: Engine, taught: Callable[..., Any]) -> None:
     points_of(memory).drop(place_of(memory))
     assert not memory.verify().ok
     url = memory.url
@@ -78,18 +108,18 @@ def test_a_point_of_a_document_that_is_gone_is_passed_over_and_taken_away(memory
 
 
 def test_while_qdrant_is_down_words_answer_and_nothing_is_lost(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Points._told
+    real = Points._translated
 
     def down(self: Points) -> Any:
         raise StoreError("store: Qdrant does not answer (refused)")
 
-    monkeypatch.setattr(Points, "_told", down)
+    monkeypatch.setattr(Points, "_translated", down)
     memory.add("a second heron", id="new")
     results = memory.search("heron", graph_weight=0.0)
     assert {hit.id for hit in results} == {"heron", "new"}
     assert [(item.part, "does not answer" in item.reason) for item in results.degraded] == [("dense", True)]
     memory.delete("fox")
-    monkeypatch.setattr(Points, "_told", real)
+    monkeypatch.setattr(Points, "_translated", real)
     found = memory.search("heron fox", **MEANING)
     assert {hit.id for hit in found if hit.contributions[0].raw > 0} == {"heron", "new"}
     assert memory.verify().ok
@@ -117,6 +147,8 @@ LEAVES: st.SearchStrategy[Filter] = st.one_of(
     st.builds(In, FIELDS, st.lists(VALUES, max_size=3).map(tuple)),
     st.builds(Exists, FIELDS),
     st.builds(lambda field, low: Range(field, gte=low), FIELDS, st.integers(0, 3)),
+    st.builds(Prefix, FIELDS, st.sampled_from(["", "a", "x"])),
+    st.builds(Contains, FIELDS, st.sampled_from(["", "b", "xx"])),
 )
 FILTERS = st.recursive(
     LEAVES,
@@ -130,7 +162,7 @@ FILTERS = st.recursive(
 
 
 def allows(found: models.Filter | None, tags: list[str]) -> bool:
-    """What a Qdrant filter means, for the few shapes we write."""
+    """Evaluate a Qdrant filter, for the few forms that we write."""
     if found is None:
         return True
 
@@ -179,7 +211,7 @@ def test_an_address_that_is_none(url: str, told: str, tmp_path: Path, monkeypatc
 
 
 def test_options_of_a_cluster_are_passed_through(tmp_path: Path) -> None:
-    place = Place.parse(
+    place = Address.parse(
         "qdrants://db.example:6334?words=w.db&api_key=k&shards=6&replicas=2&consistency=2&grpc=yes&tenant=org"
     )
     assert (
@@ -187,12 +219,12 @@ def test_options_of_a_cluster_are_passed_through(tmp_path: Path) -> None:
         >= {"url": "https://db.example:6334", "timeout": 10, "prefer_grpc": True, "api_key": "k"}.items()
     )
     assert place.collection == {"shard_number": 6, "replication_factor": 2, "write_consistency_factor": 2}
-    assert (place.tenant, place.words, place.shown) == ("org", "w.db", "qdrants://db.example:6334")
-    assert companion_of(f"qdrant+local:{tmp_path}") == str(tmp_path / "words.db")
+    assert (place.tenant, place.records, place.shown) == ("org", "w.db", "qdrants://db.example:6334")
+    assert Address.parse(f"qdrant+local:{tmp_path}").records == str(tmp_path / "words.db")
 
 
 class _Listener(BaseHTTPRequestHandler):
-    """Writes down what it is sent and says yes to everything: what reaches a server is what counts here."""
+    """A server that records every request and accepts it."""
 
     heard: ClassVar[list[tuple[str, str, Any]]] = []
 
@@ -221,8 +253,8 @@ def test_options_of_a_cluster_reach_the_server(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         url = f"qdrant://127.0.0.1:{server.server_port}?words={tmp_path / 'w.db'}"
-        points = Points(Place.parse(f"{url}&shards=6&replicas=2&consistency=2&on_disk=yes&tenant=org"))
-        points.make("trivet-x", "hashing:8", 8)
+        points = Points(Address.parse(f"{url}&shards=6&replicas=2&consistency=2&on_disk=yes&tenant=org"))
+        points.create("trivet-x", "hashing:8", 8)
         points.close()
     finally:
         server.shutdown()
@@ -234,13 +266,14 @@ def test_options_of_a_cluster_reach_the_server(tmp_path: Path) -> None:
         "replication_factor": 2,
         "write_consistency_factor": 2,
     }
-    assert made["on_disk_payload"] is True and next(iter(made["vectors"].values()))["size"] == 8
+    (vectors,) = made["vectors"].values()
+    assert made["on_disk_payload"] is True and vectors["size"] == 8 and vectors["on_disk"] is True
     indexes = [body for method, path, body in _Listener.heard if method == "PUT" and "/index" in path]
     assert {body["field_name"] for body in indexes} == {"tags", "did", "tenant"}
     assert [body["field_schema"].get("is_tenant") for body in indexes if body["field_name"] == "tenant"] == [True]
 
 
-def test_a_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_translated(tmp_path: Path) -> None:
     with trivet.open(f"qdrant://127.0.0.1:9?words={tmp_path / 'w.db'}&timeout=1", embedder="hashing:8") as memory:
         memory.add("heron", id="a")
         results = memory.search("heron")

@@ -1,4 +1,4 @@
-"""Points of a timeline that a restored companion has left are never found."""
+"""Points that were written before the record store was set back are never found."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trivet.errors import StoreReplacedError
 
 pytest.importorskip("qdrant_client")
 
-from trivet.stores.qdrant.place import companion_of
+from trivet.stores.qdrant.address import Address
+from trivet.stores.qdrant.collection import QdrantCollection
 from trivet.stores.qdrant.points import MARKER, Mark, Points
-from trivet.stores.qdrant.shelf import QdrantShelf
 
 MEANING: dict[str, Any] = {"weights": {"lexical": 0.0, "dense": 1.0, "graph": 0.0, "trigram": 0.0}, "rerankers": []}
 BASE = [{"id": f"b{number}", "text": f"base note {number}"} for number in range(20)]
@@ -29,36 +29,31 @@ LOST = [{"id": f"lost{number}", "text": f"quokka secret{number}"} for number in 
 NEW = [{"id": f"new{number}", "text": f"wombat fresh{number}"} for number in range(50)]
 
 
-def shelf_of(engine: Engine) -> QdrantShelf:
-    shelf: Any = engine._shelf
-    assert isinstance(shelf, QdrantShelf)
-    return shelf
-
-
 def points_of(engine: Engine) -> tuple[Points, str]:
-    shelf = shelf_of(engine)
-    model = shelf._inner.state().model
+    collection: Any = engine._collection
+    assert isinstance(collection, QdrantCollection)
+    model = collection.state().model
     assert model is not None
-    return shelf._points, shelf._place(model.mid)
+    return collection.sync.points, collection.sync.name_of(model.mid)
 
 
-def restore(backup: Path, companion: Path) -> None:
-    """As docs/ROBUSTNESS.md says: put the copy in place, delete -wal and -shm."""
+def restore(backup: Path, records: Path) -> None:
+    """As docs/evidence/robustness.md says: put the copy in place, delete -wal and -shm."""
     for suffix in ("-wal", "-shm"):
-        companion.with_name(companion.name + suffix).unlink(missing_ok=True)
-    shutil.copy(backup, companion)
+        records.with_name(records.name + suffix).unlink(missing_ok=True)
+    shutil.copy(backup, records)
 
 
 @pytest.fixture
 def lost(tmp_path: Path) -> Iterator[str]:
-    """The address of a store whose companion was restored to what it was before ``LOST``."""
+    """The address of a store whose record store was restored to what it was before ``LOST``."""
     url = f"qdrant+local:{tmp_path / 'm'}"
     with trivet.open(url, embedder="hashing:64") as memory:
         memory.add(BASE)
         memory.wait()
         assert memory.search("base note 1", **MEANING).hits
-    with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as companion:
-        companion.backup(tmp_path / "monday.db")
+    with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as records:
+        records.backup(tmp_path / "monday.db")
     with trivet.open(url, embedder="hashing:64") as memory:
         memory.add(LOST)
         memory.patch("b0", meta={"place": "lost"})
@@ -69,7 +64,7 @@ def lost(tmp_path: Path) -> Iterator[str]:
 
 
 def check(memory: Engine, new: int) -> None:
-    """Every new document is found by its vector, and nothing of the lost timeline is."""
+    """Every new document is found by its vector, and nothing that was lost is."""
     best = [memory.search(f"wombat fresh{number}", k=3, **MEANING)[0].id for number in range(new)]
     assert best == [f"new{number}" for number in range(new)]
     found = [hit for hit in memory.search("quokka secret1", k=100, **MEANING) if hit.contributions[0].raw > 0.6]
@@ -79,7 +74,7 @@ def check(memory: Engine, new: int) -> None:
 
 @pytest.mark.parametrize("searched_first", [True, False])
 @pytest.mark.parametrize("batch", [50, 7, 1])
-def test_a_restored_companion_finds_what_is_new_and_nothing_that_was_lost(
+def test_a_restored_record_store_finds_what_is_new_and_nothing_that_was_lost(
     lost: str, batch: int, searched_first: bool
 ) -> None:
     with trivet.open(lost) as memory:
@@ -95,8 +90,8 @@ def test_a_restored_companion_finds_what_is_new_and_nothing_that_was_lost(
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_as_many_points_as_before_are_not_taken_for_the_same(lost: str, beside: bool) -> None:
-    """Counts agree: as many passages were written on the new timeline as on the lost one, some without Qdrant."""
-    with trivet.open(companion_of(lost) if beside else lost) as memory:
+    """As many passages were written after the restore as were lost, some without Qdrant, so the counts are equal."""
+    with trivet.open(Address.parse(lost).records if beside else lost) as memory:
         memory.add(NEW[: len(LOST)])
         memory.wait()
     with trivet.open(lost) as memory:
@@ -130,7 +125,7 @@ def test_another_process_finds_the_same(lost: str) -> None:
     assert not best.startswith("lost")
 
 
-def test_a_companion_restored_and_embedded_anew(lost: str) -> None:
+def test_a_record_store_restored_and_embedded_anew(lost: str) -> None:
     with trivet.open(lost) as memory:
         memory.add(NEW)
         memory.reembed("hashing:32")
@@ -140,13 +135,13 @@ def test_a_companion_restored_and_embedded_anew(lost: str) -> None:
 
 
 def test_a_model_number_that_is_given_again_gets_a_collection_of_its_own(tmp_path: Path) -> None:
-    """The lost timeline was embedded anew with a model of 32 numbers, the new one with one of 16."""
+    """A model of 32 dimensions was lost, and one of 16 dimensions gets its number."""
     url = f"qdrant+local:{tmp_path / 'm'}"
     with trivet.open(url, embedder="hashing:64") as memory:
         memory.add(BASE)
         memory.wait()
-    with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as companion:
-        companion.backup(tmp_path / "monday.db")
+    with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as records:
+        records.backup(tmp_path / "monday.db")
     with trivet.open(url) as memory:
         memory.add(LOST)
         memory.reembed("hashing:32")
@@ -160,13 +155,13 @@ def test_a_model_number_that_is_given_again_gets_a_collection_of_its_own(tmp_pat
         assert memory.verify().problems == ()
 
 
-def test_an_open_engine_is_told_that_its_companion_was_replaced(tmp_path: Path) -> None:
+def test_an_open_engine_is_told_that_its_record_store_was_replaced(tmp_path: Path) -> None:
     url = f"qdrant+local:{tmp_path / 'm'}"
     with trivet.open(url, embedder="hashing:64") as memory:
         memory.add(BASE)
         memory.wait()
-        with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as companion:
-            companion.backup(tmp_path / "monday.db")
+        with trivet.open(str(tmp_path / "m" / "words.db"), embedder="hashing:64") as records:
+            records.backup(tmp_path / "monday.db")
         memory.add(LOST)
         restored = tmp_path / "m" / "restored.db"
         restore(tmp_path / "monday.db", restored)
@@ -180,7 +175,7 @@ def test_the_marker_follows_every_write_and_is_never_found(tmp_path: Path, taugh
         points, place = points_of(memory)
 
         def marked() -> None:
-            state = shelf_of(memory)._inner.state()
+            state = memory._collection.state()
             assert points.mark(place) == Mark(state.version, state.token)
 
         marked()
@@ -235,7 +230,7 @@ def test_a_point_of_another_passage_is_noticed_and_mended_by_the_search_that_mee
 
 
 def test_points_without_a_marker_are_compared(tmp_path: Path, taught: Callable[..., Any]) -> None:
-    """As an older trivet left them: no marker, and no hashes."""
+    """An older version of trivet wrote no marker and no hashes."""
     url = f"qdrant+local:{tmp_path / 'm'}"
     with trivet.open(url, embedder=taught("heron", "fox", "lamp")) as memory:
         memory.add([{"id": id, "text": f"the {id}"} for id in ("heron", "fox", "lamp")])
@@ -250,7 +245,7 @@ def test_points_without_a_marker_are_compared(tmp_path: Path, taught: Callable[.
         assert points_of(memory)[0].mark(place) is not None
 
 
-def test_a_postgres_companion_that_is_set_back_under_an_open_engine(postgres: Postgres, tmp_path: Path) -> None:
+def test_a_postgres_record_store_that_is_set_back_under_an_open_engine(postgres: Postgres, tmp_path: Path) -> None:
     words = postgres.fresh()
     url = f"qdrant+local:{tmp_path / 'm'}?words={words.replace('?', '%3F').replace('&', '%26').replace('=', '%3D')}"
     try:

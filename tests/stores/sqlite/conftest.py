@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import trivet
-from trivet.stores.sqlite.shelf import Shelf
+from trivet.stores.sqlite.collection import SqliteCollection
 
 Sealed = Callable[[Path], Path]
 
@@ -21,8 +21,8 @@ def engine(tmp_path: Path) -> Iterator[trivet.Engine]:
 
 
 @pytest.fixture
-def shelf(engine: trivet.Engine) -> Shelf:
-    return engine._shelf
+def collection(engine: trivet.Engine) -> SqliteCollection:
+    return engine._collection
 
 
 @pytest.fixture

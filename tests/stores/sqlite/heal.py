@@ -1,4 +1,4 @@
-"""Damages one file of the projections after another and looks whether everything is still found.
+"""Damage the files of the indexes one by one and check that everything is still found.
 
 ``heal.py FOLDER DAMAGE [FILE [ATTEMPTS [SEED]]]``: a process of its own, because a damaged memory-mapped file can end
 it; the last line printed names the case it was at.
@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import trivet
-from trivet.stores.sqlite import graph, meaning, words
+from trivet.stores.indexes import graph_index
+from trivet.stores.sqlite import term_index, vector_index
 
 COUNT = 16
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
@@ -53,7 +54,7 @@ def answers(engine: trivet.Engine) -> dict[str, list[str]]:
             shown = [f"{hit.id} {hit.contributions[0].raw:.4f}" if leg == "dense" else hit.id for hit in hits]
             # documents that score the same stand in the order of their segments, which healing may change
             found[f"{name} {number}"] = [*shown[:1], *sorted(shown[1:])]
-    graph = engine._shelf.graph(engine._shelf.state().version)
+    graph = engine._collection.graph.mentions(engine._collection.state().version)
     for number in range(COUNT):
         _, concepts, marks = graph.named_by(np.array([number + 1]))
         shared = graph.frequency(concepts) > 1  # what one document alone has needs no name
@@ -77,13 +78,14 @@ def check(engine: trivet.Engine) -> None:
                 assert abs(hits[0].contributions[0].raw - 1.0) < 1e-5, hits[0].contributions
     results = engine.search("otter river", weights={"graph": 1})
     assert not [item for item in results.degraded if item.part == "graph"], results.degraded
+    engine.search("otter river but not lamp", k=COUNT, rerankers=["learned", "avoid"])  # reads positions of terms
     report = engine.verify()
     assert report.ok, report
 
 
 def open_small(path: Path) -> trivet.Engine:
     """With limits so low that a few documents lie in the index on disk and in a snapshot."""
-    words.TAIL_LIMIT, meaning.SNAPSHOT_FROM, graph.TAIL_LIMIT = 4, 8, 4
+    term_index.TAIL_LIMIT, vector_index.SNAPSHOT_FROM, graph_index.TAIL_LIMIT = 4, 8, 4
     return trivet.open(path, embedder="hashing:64")
 
 
@@ -93,7 +95,7 @@ def build(path: Path, graph: bool = False) -> None:
             engine.add([{"id": f"d{number}", "text": text_of(number)} for number in range(start, start + 8)])
             engine.wait()
             ask(engine, "otter", "trigram")
-            engine._shelf.tidy(graph=graph)
+            engine._collection.maintenance.update(graph=graph)
         check(engine)
 
 
@@ -168,7 +170,7 @@ def check_healed(path: Path, right: dict[str, list[str]]) -> None:
         wrong = {asked: (now[asked], right[asked]) for asked in right if now[asked] != right[asked]}
         assert not wrong, f"other answers than before the damage: {wrong}"
         check(engine)
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
     with open_small(path) as engine:
         check(engine)
 

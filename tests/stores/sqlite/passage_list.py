@@ -1,4 +1,4 @@
-"""The truth, as a list: what the projections read from when there is no store."""
+"""The records as a list: what the indexes read from where there is no store."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from trivet.stores.sqlite.snapshots import PrunedError
+from trivet.stores.indexes.snapshots import PrunedError
 
 Vector = npt.NDArray[np.float32]
 
 
 class Checkpoints:
-    """Those that were given out: a truth that does not know one is of another timeline."""
+    """The checkpoints that were made: records that do not know one are of another timeline."""
 
     def __init__(self) -> None:
         self._made: set[tuple[str, str]] = set()
@@ -136,7 +136,7 @@ class VectorList:
     def knows(self, name: str, checkpoint: dict[str, Any]) -> bool:
         return self.checkpoints.knows(name, checkpoint)
 
-    def vectors_after(self, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
+    def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
         rows = [(number, *row) for number, row in sorted(self.rows.items()) if number > vid]
         rows = rows if limit < 0 else rows[:limit]
         if not rows:

@@ -1,4 +1,4 @@
-"""Is a backup a whole store, made while others write, and never half a file under the right name?"""
+"""A backup is a complete store, made while others write, and never an incomplete file under its final name."""
 
 from __future__ import annotations
 

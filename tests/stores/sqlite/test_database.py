@@ -1,4 +1,4 @@
-"""Do threads and processes share one file, and is every refusal told in words?"""
+"""Threads and processes share one file, and every refusal has a message."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -109,6 +110,22 @@ def test_a_lock_held_too_long_is_told_as_such(database: Database, monkeypatch: p
             pass
     finally:
         other.close()
+
+
+def test_no_use_of_a_connection_begins_once_it_is_closed(tmp_path: Path) -> None:
+    """A background thread that had checked before would use a connection that is being closed: the process crashed."""
+    database = Database(tmp_path / "m.db")
+    connection = database.read()
+    with database.explained():  # a use that has begun may go on
+        thread = threading.Thread(target=database.close)
+        thread.start()
+        while not database.closed:
+            time.sleep(0.001)
+        with database.explained():
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    thread.join()
+    with pytest.raises(StoreError, match="is closed; open it again"), database.explained():
+        pytest.fail("a connection was lent")
 
 
 def test_a_closed_database_says_so(tmp_path: Path) -> None:

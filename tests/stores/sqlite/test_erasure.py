@@ -13,7 +13,8 @@ import pytest
 import tantivy
 
 import trivet
-from trivet.stores.sqlite import graph, meaning, words
+from trivet.stores.indexes import graph_index
+from trivet.stores.sqlite import term_index, vector_index
 
 OTHERS = 60  # documents that stay
 
@@ -25,7 +26,11 @@ def marker(kind: str) -> str:
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trivet.Engine]:
-    for module, name, value in ((words, "TAIL_LIMIT", 8), (meaning, "SNAPSHOT_FROM", 8), (graph, "TAIL_LIMIT", 8)):
+    for module, name, value in (
+        (term_index, "TAIL_LIMIT", 8),
+        (vector_index, "SNAPSHOT_FROM", 8),
+        (graph_index, "TAIL_LIMIT", 8),
+    ):
         monkeypatch.setattr(module, name, value)  # so that every index is on disk
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What is counted, and under which filter?"""
+"""Facets and timelines count what the filter allows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_another_collection_is_not_counted(memory: trivet.Engine) -> None:
     other = memory.collection("other", embedder="none")
     other.add("barge 0", meta={"tags": ["quick"]}, id="0")
     assert [facet.values for facet in other.facets()] == [(("note", 1),), (("quick", 1),)]
-    assert memory.standing().copies == ()
-    assert memory.standing().looked_at == 6
+    assert memory.redundant().copies == ()
+    assert memory.redundant().looked_at == 6
 
 
 def test_time_is_cut_where_the_calendar_cuts_it(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_chain_tells_each_step_and_a_link_to_nothing_tells_none(memory: trivet
     memory.link("1", "0", type="supersedes")
     memory.link("2", "1", type="supersedes")
     memory.patch("3", links=[{"target": "gone", "type": "supersedes"}])
-    assert set(memory.standing().superseded) == {("0", "1"), ("1", "2")}
-    assert memory.standing(["1", "5"]).superseded == (("1", "2"),)
+    assert set(memory.redundant().superseded) == {("0", "1"), ("1", "2")}
+    assert memory.redundant(["1", "5"]).superseded == (("1", "2"),)
     memory.delete("2")
-    assert memory.standing().superseded == (("0", "1"),)
+    assert memory.redundant().superseded == (("0", "1"),)

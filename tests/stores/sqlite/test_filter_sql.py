@@ -1,4 +1,4 @@
-"""Does SQLite find exactly the documents for which ``matches`` holds?"""
+"""SQLite finds exactly the documents for which ``matches`` is true."""
 
 from __future__ import annotations
 
@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 
 import trivet
 from trivet.errors import InputError
-from trivet.filters import MAX_CONDITIONS, MAX_DEPTH, And, Eq, Exists, Filter, In, Not, Or, Range, matches, parse_filter
+from trivet.filters import (
+    MAX_CONDITIONS,
+    MAX_DEPTH,
+    And,
+    Contains,
+    Eq,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    Prefix,
+    Range,
+    matches,
+    parse_filter,
+)
 from trivet.stores.sqlite.filter_sql import compile_filter
 
 KEYS = ("a", "b", "a.b", "c.d.e", "日本", "kind", "it's", 'quo"te', "per%cent", "meta.x")
@@ -78,10 +93,13 @@ def ranges(draw: st.DrawFn) -> Range:
     return Range(draw(st.sampled_from(FIELDS)), **{op: draw(same_type) for op in ops})
 
 
+texts = lookalikes.filter(lambda value: isinstance(value, str)) | st.text(max_size=2)
 leaves = st.one_of(
     st.builds(Eq, st.sampled_from(FIELDS), scalars),
     st.builds(In, st.sampled_from(FIELDS), st.lists(scalars, max_size=4).map(tuple)),
     ranges(),
+    st.builds(Prefix, st.sampled_from(FIELDS), texts),
+    st.builds(Contains, st.sampled_from(FIELDS), texts),
     st.builds(Exists, st.sampled_from(FIELDS)),
 )
 filters = st.recursive(
@@ -119,20 +137,20 @@ def checked(where: Filter) -> Filter | None:
     [Eq("a", float(2**53)), In("a", (2**53 + 1, "b")), Range("a", gt=float(2**53))],
 )
 def test_sql_finds_what_matches(store: trivet.Engine, given_: list[dict[str, Any]], wheres: list[Filter]) -> None:
-    shelf = store._shelf
+    collection = store._collection
     store.delete([document.id for document in store.documents()])
     store.add([{**document, "id": f"{number}"} for number, document in enumerate(given_)])
     stored = list(store.documents())
-    by_did = {did: id for id, did in shelf.dids([document.id for document in stored]).items()}
+    by_did = {did: id for id, did in collection.documents.numbers([document.id for document in stored]).items()}
     for asked in wheres:
         where = checked(asked)
         if where is None:
             continue
         expected = {document.id for document in stored if matches(where, document)}
-        dids = shelf.matching(where)
+        dids = collection.filters.matching(where)
         assert len(dids) == len(set(dids)), "a row number twice"
         assert {by_did[did] for did in dids} == expected, where
-        assert {document.id for document in shelf.documents(where)} == expected, where
+        assert {document.id for document in collection.documents.scan(where)} == expected, where
 
 
 @given(filters)

@@ -1,4 +1,4 @@
-"""The projections may be deleted or damaged at any time: is everything found all the same?"""
+"""The indexes may be deleted or damaged at any time, and everything is still found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import trivet
-from trivet.stores.sqlite import meaning, words
+from trivet.stores.sqlite import term_index, vector_index
 
 from . import heal
 
@@ -20,13 +20,13 @@ from . import heal
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits so low that a few documents lie in the index on disk and in a snapshot."""
-    monkeypatch.setattr(words, "TAIL_LIMIT", 4)
-    monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 8)
+    monkeypatch.setattr(term_index, "TAIL_LIMIT", 4)
+    monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 8)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with its projections on disk, made once and copied."""
+    """A store with its indexes on disk, made once and copied."""
     folder = tmp_path_factory.mktemp("healing")
     run_heal(folder, "none")
     return folder / "whole"
@@ -50,12 +50,12 @@ def on_disk(store: Path) -> set[str]:
     return {path.name.split("-")[0] for path in store.with_name("memory.db.index").glob("c1/*")}
 
 
-def test_the_store_under_test_has_its_projections_on_disk(store: Path) -> None:
+def test_the_store_under_test_has_its_indexes_on_disk(store: Path) -> None:
     assert {"words", "trigrams", "meaning"} <= on_disk(store)
     with trivet.open(store) as engine:
         engine.search("otter", weights={"trigram": 1})
-        assert len(engine._shelf.words()._tail) <= words.TAIL_LIMIT
-        assert len(engine._shelf.meaning(engine._shelf.state().model)._base) == heal.COUNT
+        assert len(engine._collection.lexical.opened.open().index.tail) <= term_index.TAIL_LIMIT
+        assert len(engine._collection.vectors.index(engine._collection.state().model)._base) == heal.COUNT
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_the_whole_folder_is_deleted_between_two_openings(store: Path) -> None:
     shutil.rmtree(f"{store}.index")
     with trivet.open(store) as engine:
         heal.check(engine)
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
     assert {"words", "trigrams", "meaning"} <= on_disk(store)
 
 
@@ -91,7 +91,7 @@ def test_the_whole_folder_is_deleted_while_the_store_is_open(store: Path) -> Non
             engine.add(f"newcomer z{number}z", id=f"n{number}")
             assert [hit.id for hit in heal.ask(engine, f"z{number}z", "lexical")] == [f"n{number}"]
         heal.check(engine)
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
         heal.check(engine)
     assert {"words", "trigrams", "meaning"} <= on_disk(store)
     with trivet.open(store) as engine:
@@ -105,7 +105,7 @@ def test_a_file_lies_where_the_folder_should_be(store: Path) -> None:
         heal.check(engine)
         engine.add("newcomer z1z", id="n1")
         assert [hit.id for hit in heal.ask(engine, "z1z", "lexical")] == ["n1"]
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
         heal.check(engine)
     assert Path(f"{store}.index").read_text() == "not a folder"
 
@@ -121,7 +121,7 @@ def test_drafts_and_strangers_in_the_folder_do_no_harm(store: Path) -> None:
         heal.check(engine)
         for number in range(12):  # enough for a new snapshot
             engine.add(f"newcomer z{number}z", id=f"n{number}")
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
         heal.check(engine)
     assert not (folder / "draft-0123").exists()
     assert len([path for path in folder.iterdir() if path.is_dir()]) == 1
@@ -131,8 +131,8 @@ def test_an_index_of_another_analyser_is_made_anew(store: Path) -> None:
     """English stems ``houses`` to ``hous`` and German does not: terms of the one are useless for the other."""
     with trivet.open(store) as engine:
         engine.add([{"id": f"h{number}", "text": f"houses stand here z{number}z"} for number in range(8)])
-        engine._shelf.tidy()
-        before = engine._shelf.words()._identity
+        engine._collection.maintenance.update()
+        before = engine._collection.lexical.opened.open().index._identity
     with sqlite3.connect(store) as connection:
         config = json.loads(connection.execute("SELECT config FROM collections").fetchone()[0])
         connection.execute("UPDATE collections SET config = ?", (json.dumps({**config, "language": "none"}),))
@@ -141,7 +141,7 @@ def test_an_index_of_another_analyser_is_made_anew(store: Path) -> None:
         heal.check(engine)
         assert {hit.id for hit in engine.search("houses", k=20, alpha=0.0)} == {f"h{number}" for number in range(8)}
         assert len(engine.search("house", alpha=0.0)) == 0
-        assert engine._shelf.words()._identity != before
+        assert engine._collection.lexical.opened.open().index._identity != before
 
 
 def test_the_store_is_replaced_by_a_new_one_beside_an_old_index(store: Path) -> None:
@@ -166,7 +166,7 @@ def test_the_store_is_replaced_by_an_older_backup_beside_a_newer_index(store: Pa
         engine.add([{"id": f"late{number}", "text": f"written after the backup z{number}z"} for number in range(12)])
         engine.delete([f"d{number}" for number in range(6)])
         engine.wait()
-        engine._shelf.tidy()
+        engine._collection.maintenance.update()
     for name in ("memory.db-wal", "memory.db-shm"):
         store.with_name(name).unlink(missing_ok=True)
     shutil.copy(tmp_path / "backup.db", store)

@@ -9,8 +9,8 @@ import pytest
 
 import trivet
 from trivet.engine import is_store
+from trivet.engine.keys import Keys
 from trivet.errors import InputError, StoreError
-from trivet.keys import Keys
 from trivet.stores.sqlite.location import resolved
 
 

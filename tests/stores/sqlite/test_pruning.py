@@ -1,4 +1,4 @@
-"""The log of removals is pruned, and nobody who has not read it goes on without noticing."""
+"""The log of removals is pruned, and an index that has not read it notices."""
 
 from __future__ import annotations
 
@@ -12,79 +12,81 @@ import numpy as np
 import pytest
 
 import trivet
-from trivet.analysis import Analyzer
+from trivet.stores.indexes import graph_index
+from trivet.stores.indexes.graph_index import GraphIndex
 from trivet.stores.sqlite import database as database_module
-from trivet.stores.sqlite import graph, meaning, shelf, words
+from trivet.stores.sqlite import maintenance, term_index, vector_index
 from trivet.stores.sqlite.database import Database
-from trivet.stores.sqlite.graph import GraphIndex
-from trivet.stores.sqlite.meaning import VectorIndex
-from trivet.stores.sqlite.terms import TermIndex
+from trivet.stores.sqlite.term_index import TermIndex
+from trivet.stores.sqlite.term_search import TermSearch
+from trivet.stores.sqlite.vector_index import VectorIndex
+from trivet.text.analysis import Analyzer
 
 from .passage_list import PassageList, VectorList
 
 
 def found(index: TermIndex, text: str) -> set[int]:
-    return {did for _, _, did in index.bm25(Analyzer("en").query(text), "any", 10, None)[0]}
+    return {did for _, _, did in TermSearch(index).bm25(Analyzer("en").query(text), "any", 10, None)[0]}
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_an_index_of_words_that_missed_removals_begins_anew(
     on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "TAIL_LIMIT", 0 if on_disk else 100)
-    truth, analyse = PassageList(), Analyzer("en")
-    truth.add_all(["red fox", "red hen", "red owl"])
-    index = TermIndex(tmp_path / "words", truth, analyse.line, "x", halves=analyse.halves)
-    index.catch_up(truth.version)
+    monkeypatch.setattr(term_index, "TAIL_LIMIT", 0 if on_disk else 100)
+    records, analyse = PassageList(), Analyzer("en")
+    records.add_all(["red fox", "red hen", "red owl"])
+    index = TermIndex(tmp_path / "words", records, analyse.line, "x", halves=analyse.halves)
+    index.catch_up(records.version)
     assert found(index, "red") == {1, 2, 3}
-    truth.remove(2)
-    truth.removals.prune()  # by somebody who brought no index up to date
-    index.catch_up(truth.version)
+    records.remove(2)
+    records.removals.prune()  # by a process that updated no index
+    index.catch_up(records.version)
     assert found(index, "red") == {1, 3}
-    again = TermIndex(tmp_path / "words", truth, analyse.line, "x", halves=analyse.halves)
-    again.catch_up(truth.version)
+    again = TermIndex(tmp_path / "words", records, analyse.line, "x", halves=analyse.halves)
+    again.catch_up(records.version)
     assert found(again, "red") == {1, 3}
 
 
 def test_an_index_of_words_is_written_anew_only_where_it_holds_removed_passages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "TAIL_LIMIT", 0)
-    truth, analyse = PassageList(), Analyzer("en")
-    index = TermIndex(tmp_path / "words", truth, analyse.line, "x", halves=analyse.halves)
+    monkeypatch.setattr(term_index, "TAIL_LIMIT", 0)
+    records, analyse = PassageList(), Analyzer("en")
+    index = TermIndex(tmp_path / "words", records, analyse.line, "x", halves=analyse.halves)
     for text in ("red fox", "red hen", "red owl"):
-        truth.add_all([text])
-        index.catch_up(truth.version)
+        records.add_all([text])
+        index.catch_up(records.version)
     before = (tmp_path / "words").stat().st_ino
     index.rewrite()
     assert (tmp_path / "words").stat().st_ino == before
-    truth.remove(2)
+    records.remove(2)
     index.rewrite()
     assert (tmp_path / "words").stat().st_ino != before
-    index.catch_up(truth.version)
+    index.catch_up(records.version)
     assert found(index, "red hen") == {1, 3} and index.size == 2
 
 
 def test_vectors_that_missed_removals_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 2)
-    truth = VectorList()
+    monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 2)
+    records = VectorList()
     for at in range(6):
-        truth.add(at + 1, np.eye(8, dtype=np.float32)[at])
-    index, other = (VectorIndex(tmp_path / "v", truth, 8) for _ in range(2))
+        records.add(at + 1, np.eye(8, dtype=np.float32)[at])
+    index, other = (VectorIndex(tmp_path / "v", records, 8) for _ in range(2))
     for each in (index, other):
-        each.catch_up(truth.version)
+        each.catch_up(records.version)
     index.compact()
-    truth.remove(3)
+    records.remove(3)
     index.rewrite()
-    assert index.applied == truth.last_removed()
-    truth.removals.prune()
-    for each in (index, other, VectorIndex(tmp_path / "v", truth, 8)):
-        each.catch_up(truth.version)
+    assert index.applied == records.last_removed()
+    records.removals.prune()
+    for each in (index, other, VectorIndex(tmp_path / "v", records, 8)):
+        each.catch_up(records.version)
         assert each.size == 5
-    truth.remove(4)
-    truth.removals.prune()  # the snapshot was not brought up to date: it is worth nothing now
-    fresh = VectorIndex(tmp_path / "v", truth, 8)
-    fresh.catch_up(truth.version)
+    records.remove(4)
+    records.removals.prune()  # the snapshot was not brought up to date: it is worth nothing now
+    fresh = VectorIndex(tmp_path / "v", records, 8)
+    fresh.catch_up(records.version)
     assert fresh.size == 4
 
 
@@ -94,18 +96,18 @@ class Sources(PassageList):
 
 
 def test_a_graph_that_missed_removals_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "TAIL_LIMIT", 2)
-    truth = Sources()
-    truth.add_all([f"Blue Falcon meets Captain Number{at}" for at in range(6)])
-    index, other = (GraphIndex(tmp_path / "g", truth, "x") for _ in range(2))
+    monkeypatch.setattr(graph_index, "TAIL_LIMIT", 2)
+    records = Sources()
+    records.add_all([f"Blue Falcon meets Captain Number{at}" for at in range(6)])
+    index, other = (GraphIndex(tmp_path / "g", records, "x") for _ in range(2))
     for each in (index, other):
-        each.catch_up(truth.version)
+        each.catch_up(records.version)
     index.settle()
-    truth.remove(3)
+    records.remove(3)
     index.rewrite()
-    truth.removals.prune()
-    for each in (index, other, GraphIndex(tmp_path / "g", truth, "x")):
-        assert each.graph(truth.version).documents == 5
+    records.removals.prune()
+    for each in (index, other, GraphIndex(tmp_path / "g", records, "x")):
+        assert each.graph(records.version).documents == 5
 
 
 OTHER = """
@@ -136,7 +138,7 @@ with trivet.open(sys.argv[1], embedder="hashing:16") as engine:
 def test_one_process_compacts_while_another_searches_and_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "TAIL_LIMIT", 20)
+    monkeypatch.setattr(term_index, "TAIL_LIMIT", 20)
     path = tmp_path / "memory.db"
     with trivet.open(path, embedder="hashing:16") as engine:
         engine.add([{"id": f"first-{at}", "text": f"shared seal {at}"} for at in range(100)])
@@ -167,7 +169,7 @@ def test_one_process_compacts_while_another_searches_and_writes(
 
 
 def test_many_removals_are_pruned_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "PRUNE_FROM", 20)
+    monkeypatch.setattr(maintenance, "PRUNE_FROM", 20)
     path = tmp_path / "memory.db"
     with trivet.open(path, embedder="none") as engine:
         engine.add([{"id": f"d{at}", "text": f"shared seal {at}"} for at in range(100)])

@@ -1,4 +1,4 @@
-"""A restored store answers from its own timeline only, and whoever had the old one open is told."""
+"""A restored store returns its own timeline only, and a process that had the old one open gets an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import pytest
 import trivet
 from trivet.engine import Engine
 from trivet.errors import InputError, NotFoundError, StoreBusyError, StoreError, StoreReplacedError
-from trivet.stores.sqlite import graph, meaning, words
+from trivet.stores.indexes import graph_index
+from trivet.stores.sqlite import term_index, vector_index
 
 LEGS: dict[str, dict[str, Any]] = {
     "lexical": {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}},
@@ -30,9 +31,9 @@ LEGS: dict[str, dict[str, Any]] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every index is on disk after a few documents."""
-    monkeypatch.setattr(words, "TAIL_LIMIT", 8)
-    monkeypatch.setattr(meaning, "SNAPSHOT_FROM", 8)
-    monkeypatch.setattr(graph, "TAIL_LIMIT", 8)
+    monkeypatch.setattr(term_index, "TAIL_LIMIT", 8)
+    monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 8)
+    monkeypatch.setattr(graph_index, "TAIL_LIMIT", 8)
 
 
 def notes(name: str, count: int) -> list[dict[str, Any]]:
@@ -61,12 +62,12 @@ def by_copying(backup: Path, store: Path) -> None:
 
 def to_disk(memory: Engine) -> None:
     """Write every index, however little is in it."""
-    shelf: Any = memory._shelf
+    collection: Any = memory._collection
     memory.prepare()
-    shelf._connect()
-    shelf.concepts().settle()
-    shelf.meaning(shelf.state().model).catch_up(shelf.state().version)
-    shelf.meaning(shelf.state().model).compact()
+    collection.graph.update()
+    collection.graph.opened.open().settle()
+    collection.vectors.index(collection.state().model).catch_up(collection.state().version)
+    collection.vectors.index(collection.state().model).compact()
 
 
 @pytest.fixture
@@ -129,8 +130,8 @@ def test_words_vectors_trigrams_and_graph_are_of_the_restored_timeline(
         to_disk(memory)
     with trivet.open(lost) as memory:
         check(memory, 80)
-        shelf: Any = memory._shelf
-        found = shelf.graph(shelf.state().version)
+        collection: Any = memory._collection
+        found = collection.graph.mentions(collection.state().version)
         assert found.documents == 100
 
 

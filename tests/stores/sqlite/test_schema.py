@@ -1,4 +1,4 @@
-"""Is a store made once, recognised again, and never taken for something else?"""
+"""A store is created once, recognised again, and no other file is taken for one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a mask let through exactly the documents it was made of?"""
+"""A mask allows exactly the documents it was made of."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 import trivet
 from trivet.filters import Eq, matches, parse_filter
+from trivet.stores.sqlite.collection import SqliteCollection
+from trivet.stores.sqlite.filters import SCOPES_KEPT
 from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.scopes import SCOPES_KEPT
-from trivet.stores.sqlite.shelf import Shelf
 
 numbers = st.integers(1, 40)
 
 
 @given(st.sets(numbers), st.integers(0, 30), st.lists(numbers))
 def test_a_scope_holds_what_it_was_made_of_as_far_as_it_reaches(allowed: set[int], size: int, asked: list[int]) -> None:
-    """Documents newer than the question may not be seen, whoever added them."""
+    """Documents newer than the query may not be seen, whichever process added them."""
     scope = Scope.of(sorted(allowed), size)
     known = {did for did in allowed if did <= size}
     assert scope.count == len(known)
@@ -49,52 +49,59 @@ def test_no_documents_at_all() -> None:
     assert scope.rows(np.asarray([1, 2], dtype=np.int64)).tolist() == [False, False]
 
 
-# --- the shelf's memory of scopes -------------------------------------------------------------------------------------
+# --- cached scopes --------------------------------------------------------------------------------------------------
 
 
-def allowed(shelf: Shelf, where: Eq) -> list[int]:
-    scope = shelf.scope(where, (), shelf.state().version)
+def allowed(collection: SqliteCollection, where: Eq) -> list[int]:
+    scope = collection.filters.scope(where, (), collection.state().version)
     assert scope is not None
     return scope.dids()
 
 
-def test_a_remembered_scope_is_forgotten_with_the_next_write(engine: trivet.Engine, shelf: Shelf) -> None:
+def test_a_remembered_scope_is_forgotten_with_the_next_write(
+    engine: trivet.Engine, collection: SqliteCollection
+) -> None:
     engine.add([{"id": "a", "text": "a", "meta": {"x": 1}}, {"id": "b", "text": "b", "meta": {"x": 2}}])
     where = Eq("x", 1)
-    assert allowed(shelf, where) == [1]
+    assert allowed(collection, where) == [1]
     engine.add("c", id="c", meta={"x": 1})
-    assert allowed(shelf, where) == [1, 3]
+    assert allowed(collection, where) == [1, 3]
     engine.add("a", id="a", meta={"x": 5})
-    assert allowed(shelf, where) == [3]
+    assert allowed(collection, where) == [3]
     engine.delete("c")
     engine.add("d", id="d", meta={"x": 1})
-    assert allowed(shelf, where) == [4]
+    assert allowed(collection, where) == [4]
 
 
-def test_a_scope_is_looked_up_once_between_two_writes(engine: trivet.Engine, shelf: Shelf) -> None:
+def test_a_scope_is_looked_up_once_between_two_writes(engine: trivet.Engine, collection: SqliteCollection) -> None:
     engine.add("a", id="a", meta={"x": 1})
-    version = shelf.state().version
-    assert shelf.scope(Eq("x", 1), (), version) is shelf.scope(Eq("x", 1), (), version)
+    version = collection.state().version
+    assert collection.filters.scope(Eq("x", 1), (), version) is collection.filters.scope(Eq("x", 1), (), version)
 
 
-def test_equal_numbers_share_a_scope_and_text_does_not(engine: trivet.Engine, shelf: Shelf) -> None:
+def test_equal_numbers_share_a_scope_and_text_does_not(engine: trivet.Engine, collection: SqliteCollection) -> None:
     engine.add([{"id": "a", "text": "a", "meta": {"x": 1}}, {"id": "b", "text": "b", "meta": {"x": "1"}}])
-    assert allowed(shelf, Eq("x", 1)) == allowed(shelf, Eq("x", True)) == allowed(shelf, Eq("x", 1.0)) == [1]
-    assert allowed(shelf, Eq("x", "1")) == [2]
+    assert (
+        allowed(collection, Eq("x", 1))
+        == allowed(collection, Eq("x", True))
+        == allowed(collection, Eq("x", 1.0))
+        == [1]
+    )
+    assert allowed(collection, Eq("x", "1")) == [2]
 
 
-def test_only_so_many_scopes_are_remembered(engine: trivet.Engine, shelf: Shelf) -> None:
+def test_only_so_many_scopes_are_remembered(engine: trivet.Engine, collection: SqliteCollection) -> None:
     engine.add("a", id="a", meta={"x": 1})
     for number in range(SCOPES_KEPT + 20):
-        allowed(shelf, Eq("x", number))
-    assert len(shelf._scopes) == SCOPES_KEPT
+        allowed(collection, Eq("x", number))
+    assert len(collection.filters._scopes) == SCOPES_KEPT
 
 
-def test_no_filter_is_no_scope_and_exclusion_is_one(engine: trivet.Engine, shelf: Shelf) -> None:
+def test_no_filter_is_no_scope_and_exclusion_is_one(engine: trivet.Engine, collection: SqliteCollection) -> None:
     engine.add([{"id": "a", "text": "a"}, {"id": "b", "text": "b"}])
-    version = shelf.state().version
-    assert shelf.scope(None, (), version) is None
-    scope = shelf.scope(None, ["a", "unknown"], version)
+    version = collection.state().version
+    assert collection.filters.scope(None, (), version) is None
+    scope = collection.filters.scope(None, ["a", "unknown"], version)
     assert scope is not None
     assert 1 not in scope
     assert 2 in scope
@@ -104,9 +111,9 @@ def test_a_small_collection_beside_a_very_large_one_is_asked_with_exclusions() -
     """The mask counts the row numbers of the others: the list asked for became empty, and the index panicked."""
     with trivet.open(":memory:", embedder="none") as engine:
         engine.add([{"id": f"d{number}", "text": "red fox" + " fox" * (number % 9)} for number in range(2_000)])
-        shelf = engine._shelf
-        found, _, _ = shelf.find_words(
-            shelf.analyzer.query("fox"), "any", 20, Scope.everything(1_000_000), shelf.state().version
+        collection = engine._collection
+        found, _, _ = collection.lexical.search(
+            collection.analyzer.query("fox"), "any", 20, Scope.everything(1_000_000), collection.state().version
         )
         assert len(found) == 20
 

@@ -1,8 +1,4 @@
-"""What is to be shown, and in which order?
-
-A ``Material`` is what the caller has. A ``View`` is the same made ready: checked, grouped by dataset, named for people,
-with the intervals each picture needs computed once.
-"""
+"""The input of a report: evaluations and what was made of them, checked, grouped by dataset and put in order."""
 
 from __future__ import annotations
 
@@ -18,21 +14,20 @@ from trivet.evaluate.evaluation import Evaluation
 from trivet.evaluate.measures import MAIN
 from trivet.evaluate.significance import Paired, interval
 from trivet.evaluate.sweeps import Headroom, Sweep
-from trivet.profile import LEGS
 
 DEFAULT = "default"
-LEG, FUSED, ELSEWHERE = "single legs", "fused", "from elsewhere"  # kinds of evaluation, in the order they are shown
-#: Evaluations times measures that get pictures: each takes a bootstrap of 20 ms (the main one 100) and 1.5 kB of page.
+LEG, FUSED, ELSEWHERE = "single legs", "fused", "from elsewhere"  # kinds of evaluation, in the order of the page
+#: Evaluations times measures that get charts: each takes a bootstrap of 20 ms (the main one 100) and 1.5 kB of page.
 PICTURED = 1_000
 #: Pairs drawn topic by topic: each is up to 200 kB of page.
 PAIRS = 12
-#: Resamples of measures other than the main one, whose intervals are drawn and not tabled.
+#: Resamples of measures other than the main one, whose intervals are only drawn.
 FEWER_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything but the evaluations is optional; what there is nothing of is left out of the page."""
+    """What a report shows. Everything but the evaluations is optional; a section without data is left out."""
 
     title: str
     evaluations: Sequence[Evaluation]
@@ -44,7 +39,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The evaluations over one dataset, legs first, then by what they score."""
+    """The evaluations over one dataset: single legs first, then by score."""
 
     identity: str
     label: str
@@ -57,7 +52,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A baseline and a challenger of which the page shows every topic."""
+    """A baseline and a challenger that are compared topic by topic."""
 
     comparison: Comparison
     paired: Paired
@@ -66,6 +61,8 @@ class Pair:
 
 
 class View:
+    """A material made ready: checked, grouped by dataset, with labels and with each interval computed once."""
+
     def __init__(self, material: Material) -> None:
         _check(material)
         self.material = material
@@ -91,14 +88,14 @@ class View:
         self.names = sorted(rank, key=lambda name: rank[name])
 
     def label(self, identity: str) -> str:
-        """A dataset's name for people; the digest is with the provenance."""
+        """Return a dataset's name without its digest."""
         return self._labels.get(identity, identity)
 
     def find(self, dataset: str, name: str) -> Evaluation | None:
         return self._found.get((dataset, name))
 
     def interval(self, evaluation: Evaluation, measure: str) -> tuple[float, float]:
-        """95 %, by bootstrap over the topics."""
+        """Return the 95 % interval of a mean, by bootstrap over the topics."""
         key = (evaluation.dataset, evaluation.name, measure)
         if key not in self._intervals:
             resamples = 10_000 if measure == self.main else FEWER_RESAMPLES
@@ -106,33 +103,26 @@ class View:
         return self._intervals[key]
 
     def featured(self, group: Group) -> Evaluation:
-        """The one a group is told by: the default, else the fused one that was given first, else the first."""
+        """Return the evaluation that stands for a group: the default, else the first fused one, else the first."""
         given = [item for item in self.material.evaluations if item.dataset == group.identity]
         named = [item for item in given if is_default(item)]
         fused = [item for item in given if kind(item) == FUSED]
         return (named or fused or given)[0]
 
     def pairs(self) -> list[Pair]:
-        """A few of each comparison, in the order given."""
+        """Return the first pairs of each comparison, ``PAIRS`` in all."""
         comparisons = self.material.comparisons
         each = max(1, PAIRS // max(1, len(comparisons)))
         seen: dict[tuple[str, str, str, str], Pair] = {}
         for comparison in comparisons:
             for paired in comparison.overall[:each]:
+                evaluations = (self._found.get((comparison.dataset, n)) for n in (paired.baseline, paired.challenger))
                 key = (comparison.dataset, comparison.measure, paired.baseline, paired.challenger)
-                seen.setdefault(
-                    key,
-                    Pair(
-                        comparison,
-                        paired,
-                        self.find(comparison.dataset, paired.baseline),
-                        self.find(comparison.dataset, paired.challenger),
-                    ),
-                )
+                seen.setdefault(key, Pair(comparison, paired, *evaluations))
         return list(seen.values())
 
     def compared(self) -> int:
-        """How many pairs there are in all."""
+        """Return the number of all pairs."""
         return len(
             {
                 (comparison.dataset, comparison.measure, pair.baseline, pair.challenger)
@@ -142,7 +132,7 @@ class View:
         )
 
     def _ranked(self) -> dict[str, tuple[int, float, str]]:
-        """Name → where it stands in every picture: by kind, then by the mean over the sets it was run on."""
+        """Return the sort key of each name: its kind, then its mean over the datasets it was run on."""
         means: dict[str, list[float]] = {}
         kinds: dict[str, int] = {}
         for item in self.material.evaluations:
@@ -153,15 +143,16 @@ class View:
 
 
 def kind(evaluation: Evaluation) -> str:
-    """One leg alone, several fused, or a run that is not ours."""
+    """Return whether an evaluation is of one leg, of several fused, or of another system's run."""
     if evaluation.profile is None:
         return ELSEWHERE
     return LEG if single_leg(evaluation) else FUSED
 
 
 def single_leg(evaluation: Evaluation) -> str | None:
-    asked = [leg for leg in LEGS if evaluation.profile and evaluation.profile.weights[leg] > 0]
-    return asked[0] if len(asked) == 1 else None
+    weights = evaluation.profile.weights if evaluation.profile else {}
+    used = [leg for leg, weight in weights.items() if weight > 0]
+    return used[0] if len(used) == 1 else None
 
 
 def is_default(evaluation: Evaluation) -> bool:
@@ -169,7 +160,7 @@ def is_default(evaluation: Evaluation) -> bool:
 
 
 def colour(evaluation: Evaluation) -> str:
-    """The style sheet's class for it: each leg its own, the default apart from the other fused ones."""
+    """Return the style sheet's class of an evaluation."""
     if is_default(evaluation):
         return "default"
     return {LEG: single_leg(evaluation) or "", FUSED: "fused", ELSEWHERE: "elsewhere"}[kind(evaluation)]
@@ -187,12 +178,11 @@ def _identities(material: Material) -> list[str]:
         material.comparisons,
         material.sweeps,
     )
-    told = [item.dataset for items in described for item in items]
-    return list(dict.fromkeys((*told, *material.headrooms)))
+    return list(dict.fromkeys((*(item.dataset for items in described for item in items), *material.headrooms)))
 
 
 def _labels(identities: Iterable[str]) -> dict[str, str]:
-    """Identity → the shortest of name, name/split and identity that no other has."""
+    """Return for each identity the shortest of name, name/split and identity that no other has."""
     known = list(identities)
     found: dict[str, str] = {}
     for identity in known:
@@ -203,7 +193,7 @@ def _labels(identities: Iterable[str]) -> dict[str, str]:
     return found
 
 
-# --- what no page can show --------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 
 def _check(material: Material) -> None:

@@ -1,48 +1,48 @@
-"""Where does it come from?"""
+"""The origin of the numbers: datasets, notes, and the code, model and machine of each evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from trivet.evaluate.report.figures import counted
-from trivet.evaluate.report.markup import Cell, Html, Row, Section, Table, folded, joined, tag
+from trivet.evaluate.report.formatting import counted
 from trivet.evaluate.report.material import FEWER_RESAMPLES, View
+from trivet.evaluate.report.table import Cell, Table
 
-_HEAD = ("evaluation", "dataset", "profile", "model", "commit", "version", "python", "machine", "at")
+ORIGIN = ("commit", "version", "python", "machine", "at")
 
 
-def section(view: View) -> Section:
-    notes = [
-        *view.material.notes,
-        *_doubts(view),
-        *dict.fromkeys(
-            f"{group.label}: {note}" for group in view.groups for item in group.evaluations for note in item.notes
-        ),
+def provenance(view: View) -> dict[str, Any]:
+    """Return the datasets, the notes and a table of every evaluation's origin."""
+    items = [item for group in view.groups for item in group.evaluations]
+    from_items = dict.fromkeys(f"{view.label(item.dataset)}: {note}" for item in items for note in item.notes)
+    rows = [
+        (
+            item.name,
+            item.dataset,
+            str(item.profile) if item.profile else "a run from elsewhere",
+            item.model or "none",
+            *(str(item.made.get(key, "unknown")) for key in ORIGIN),
+        )
+        for item in items
     ]
-    rows = [Row([Cell(said, said) for said in record]) for record in _records(view)]
-    table = Table(_HEAD, rows, "every evaluation of this report").html()
-    datasets = tag("ul", *(tag("li", tag("b", group.label), " ", tag("code", group.identity)) for group in view.groups))
-    parts = [tag("h3", "Datasets"), datasets]
-    if notes:
-        parts += [tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))]
-    parts += [folded(counted(len(rows), "evaluation"), table)]
-    return Section(
-        "provenance",
-        "Origin",
-        "Where does it come from?",
-        "Intervals: percentile bootstrap over topics, 10,000 resamples of the main measure and of differences, "
-        f"{FEWER_RESAMPLES:,} of the other measures. A topic without an answer counts 0.",
-        joined(parts),
-    )
+    head = ("evaluation", "dataset", "profile", "model", *ORIGIN)
+    return {
+        "datasets": [(group.label, group.identity) for group in view.groups],
+        "notes": [*view.material.notes, *_warnings(view), *from_items],
+        "summary": counted(len(rows), "evaluation"),
+        "table": Table(head, [[Cell(text, text) for text in row] for row in rows], "every evaluation of this report"),
+        "resamples": f"{FEWER_RESAMPLES:,}",
+    }
 
 
-def summary(view: View) -> Html:
-    """Under the title: how much, of which code and when."""
+def facts(view: View) -> list[str]:
+    """Return the line under the title: how much was evaluated, with which code and model, and when."""
     made = [item.made for item in view.material.evaluations]
     commits = sorted({str(record["commit"]) for record in made if record.get("commit")})
     days = sorted({str(record["at"])[:10] for record in made if record.get("at")})
     models = sorted({str(item.model) for item in view.material.evaluations if item.model})
-    facts = [
+    return [
         counted(len(view.groups), "dataset"),
         counted(len(view.names), "profile"),
         counted(sum(group.topics for group in view.groups), "topic"),
@@ -50,29 +50,14 @@ def summary(view: View) -> Html:
         *([f"model {_few(models)}"] if models else []),
         *([days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"] if days else []),
     ]
-    return tag("p", *(tag("span", fact) for fact in facts), class_="facts")
 
 
 def _few(names: list[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def _records(view: View) -> list[list[str]]:
-    return [
-        [
-            item.name,
-            item.dataset,
-            str(item.profile) if item.profile else "a run from elsewhere",
-            item.model or "none",
-            *(str(item.made.get(key, "unknown")) for key in ("commit", "version", "python", "machine", "at")),
-        ]
-        for group in view.groups
-        for item in group.evaluations
-    ]
-
-
-def _doubts(view: View) -> list[str]:
-    """What makes numbers that stand side by side less comparable than they look."""
+def _warnings(view: View) -> list[str]:
+    """Return what makes numbers side by side less comparable than they look."""
     found = []
     for name in view.names:
         items = [item for item in view.material.evaluations if item.name == name and item.profile]

@@ -1,6 +1,6 @@
-"""Compare the words, postings and vectors of a collection on a server with the texts of its documents.
+"""Comparison of the lexical index, the postings and the vectors of a collection with the texts of its documents.
 
-Everything is read in one state of the server, part by part, some thousand passages at a time.
+Everything is read in one snapshot, shard by shard, a thousand passages at a time.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trivet.analysis import Analyzer
 from trivet.stores.postgres import terms
-from trivet.stores.postgres.links import All
-from trivet.stores.postgres.parts import Part
+from trivet.stores.postgres.database import Select
 from trivet.stores.postgres.postings import ENTRY
+from trivet.stores.postgres.shards import Shard
+from trivet.stores.postgres.transaction import Transaction
+from trivet.text.analysis import Analyzer
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from trivet.stores.contract import Progress
-    from trivet.stores.postgres.database import Connection
 
 BATCH = 1_000  # passages read at a time
 TERMS = 2_000  # rows of the postings read at a time
-NAMED = 3  # documents or words that a problem names; more are counted
+NAMED = 3  # documents or terms that a problem names; further ones are counted
 
 _DIFFERENT = (
     "SELECT p.pid, p.did FROM passages p JOIN unnest(%s::bigint[], %s::text[], %s::text[], %s::integer[]) "
@@ -42,110 +42,116 @@ _STRAYS = (
 )
 
 
-def problems(ask: All, part: Part, root: int, analyzer: Analyzer, progress: Progress | None = None) -> list[str]:
-    """What of a part is not what its documents say. ``ask`` sees one state."""
+def problems(
+    select: Select, shard: Shard, root: int, analyzer: Analyzer, progress: Progress | None = None
+) -> list[str]:
+    """Return what differs in a shard from the texts of its documents; ``select`` must read one snapshot."""
     found: list[str] = []
-    dids = list(dict.fromkeys(did for _, did, *_ in different(ask, part, analyzer, progress)))
+    dids = list(dict.fromkeys(did for _, did, *_ in different(select, shard, analyzer, progress)))
     if dids:
-        found.append(f"words: passages are not those of their text ({_documents(ask, part, dids)}); run rebuild")
-    lexicon = ask(_LEXICON, (part.cid, part.cid, NAMED))
+        found.append(
+            f"lexical: passages have other terms than their text ({_documents(select, shard, dids)}); run rebuild"
+        )
+    lexicon = select(_LEXICON, (shard.cid, shard.cid, NAMED))
     if lexicon:
         found.append(
             f"lexicon: the counts of {_listed([row[0] for row in lexicon], lexicon[0][1])} are wrong; run rebuild"
         )
-    for first, last in ask("SELECT first, last FROM segments WHERE cid = %s ORDER BY first", (part.cid,)):
-        wrong, strays = _segment(ask, part, root, int(first), int(last))
+    for first, last in select("SELECT first, last FROM segments WHERE cid = %s ORDER BY first", (shard.cid,)):
+        wrong, strays = _segment(select, shard, root, int(first), int(last))
         if wrong:
-            owners = _owners(ask, part, wrong)
+            owners = _owners(select, shard, wrong)
             found.append(f"postings: passages have other terms than their words ({owners}); run rebuild")
         if strays:
             found.append(f"postings: {strays:,} entries of passages that were never there; run rebuild")
-    ((count,),) = ask(_STRAYS, (part.cid,))
+    ((count,),) = select(_STRAYS, (shard.cid,))
     if count:
         found.append(f"vectors: {count:,} belong to no passage of their document; run rebuild")
     return found
 
 
-def mend(connection: Connection, part: Part, analyzer: Analyzer) -> None:
-    """Write the words of passages anew where they are not those of the text, and delete vectors of no passage."""
-    from trivet.stores.postgres.links import asking
-
-    for pid, _, body, words, length in list(different(asking(connection), part, analyzer)):
+def repair(transaction: Transaction, shard: Shard) -> None:
+    """Write the terms of passages again where they differ from the text, and delete vectors without a passage."""
+    for pid, _, body, words, length in list(different(transaction.all, shard, transaction.analyzer)):
         sql = "UPDATE passages SET body = %s, words = %s::tsvector, length = %s WHERE cid = %s AND pid = %s"
-        connection.execute(sql, (body, words, length, part.cid, pid))
-    connection.execute(
+        transaction.execute(sql, (body, words, length, shard.cid, pid))
+    transaction.execute(
         "DELETE FROM vectors v WHERE v.cid = %s AND NOT EXISTS "
         "(SELECT 1 FROM passages p WHERE p.cid = v.cid AND p.pid = v.pid AND p.did = v.did)",
-        (part.cid,),
+        (shard.cid,),
     )
 
 
 def different(
-    ask: All, part: Part, analyzer: Analyzer, progress: Progress | None = None
+    select: Select, shard: Shard, analyzer: Analyzer, progress: Progress | None = None
 ) -> Iterator[tuple[int, int, str, str, int]]:
-    """(pid, did, body, words, length), as they should be, of passages that are not what their text gives."""
+    """Yield (pid, did, body, words, length), as they should be, of passages that differ from their text."""
     at, done = 0, 0
     sql = "SELECT pid, did, start, stop FROM passages WHERE cid = %s AND pid > %s ORDER BY pid LIMIT %s"
-    while rows := ask(sql, (part.cid, at, BATCH)):
+    while rows := select(sql, (shard.cid, at, BATCH)):
         at = rows[-1][0]
-        right = dict(_analysed(ask, part, analyzer, rows))
-        bodies, words, lengths = (list(column) for column in zip(*right.values(), strict=True))
-        for pid, did in ask(_DIFFERENT, (list(right), bodies, words, lengths, part.cid)):
-            yield pid, did, *right[pid]
+        expected = dict(_analysed(select, shard, analyzer, rows))
+        bodies, words, lengths = (list(column) for column in zip(*expected.values(), strict=True))
+        for pid, did in select(_DIFFERENT, (list(expected), bodies, words, lengths, shard.cid)):
+            yield pid, did, *expected[pid]
         done += len(rows)
         if progress is not None:
             progress(done, done)
 
 
 def _analysed(
-    ask: All, part: Part, analyzer: Analyzer, rows: Sequence[tuple[Any, ...]]
+    select: Select, shard: Shard, analyzer: Analyzer, rows: Sequence[tuple[Any, ...]]
 ) -> Iterator[tuple[int, tuple[str, str, int]]]:
     sql = "SELECT did, title, text FROM documents WHERE cid = %s AND did = ANY(%s)"
-    texts = {did: (title, text) for did, title, text in ask(sql, (part.cid, sorted({row[1] for row in rows})))}
+    texts = {did: (title, text) for did, title, text in select(sql, (shard.cid, sorted({row[1] for row in rows})))}
     for pid, did, start, stop in rows:
         title, text = texts.get(did, ("", ""))
         body = f"{title}\n{text[start:stop]}" if title else text[start:stop]
         found = analyzer.terms(body)
-        yield pid, (body, terms.vector(found, analyzer.terms(title) if title else ()), len(found))
+        yield pid, (body, terms.tsvector(found, analyzer.terms(title) if title else ()), len(found))
 
 
-def _segment(ask: All, part: Part, root: int, first: int, last: int) -> tuple[list[int], int]:
-    """(passages of a segment whose entries are not those of their words, entries of passages that never were)."""
+def _segment(select: Select, shard: Shard, root: int, first: int, last: int) -> tuple[list[int], int]:
+    """Return the passages of a segment with wrong entries, and the number of entries of passages that never existed."""
     import numpy as np
 
-    begin = first // part.step
-    right = np.zeros(last // part.step - begin + 1, dtype=np.uint64)
-    live = np.zeros(len(right), dtype=np.bool_)
+    begin = first // shard.step
+    expected = np.zeros(last // shard.step - begin + 1, dtype=np.uint64)
+    live = np.zeros(len(expected), dtype=np.bool_)
     at = first - 1
     sql = (
         "SELECT p.pid, p.length, tsvector_to_array(p.words), "
         "ARRAY(SELECT cardinality(u.positions) FROM unnest(p.words) u) "
         "FROM passages p WHERE p.cid = %s AND p.pid > %s AND p.pid <= %s ORDER BY p.pid LIMIT %s"
     )
-    while rows := ask(sql, (part.cid, at, last, BATCH)):
+    while rows := select(sql, (shard.cid, at, last, BATCH)):
         at = rows[-1][0]
         for pid, length, lexemes, counts in rows:
-            place = pid // part.step - begin
+            place = pid // shard.step - begin
             live[place] = True
             hashes = np.array([hash(term) for term in lexemes], dtype=np.int64).view(np.uint64)
             lengths = np.full(len(lexemes), length)
-            right[place] = _mixed(hashes, lengths, np.array(counts, dtype=np.int64)).sum(dtype=np.uint64)
-    mine, seen = _posted(ask, part, first, len(right))
-    wrong = np.flatnonzero(live & (mine != right))
-    gone = np.flatnonzero(seen & ~live)
-    numbers = [part.number(begin + int(place)) for place in gone]
-    known = ask("SELECT count(*) FROM removed WHERE cid = %s AND pid = ANY(%s)", (root, numbers)) if numbers else [(0,)]
-    return [part.number(begin + int(place)) for place in wrong], max(0, len(numbers) - int(known[0][0]))
+            expected[place] = _mixed(hashes, lengths, np.array(counts, dtype=np.int64)).sum(dtype=np.uint64)
+    actual, seen = _posted(select, shard, first, len(expected))
+    wrong = np.flatnonzero(live & (actual != expected))
+    removed = np.flatnonzero(seen & ~live)
+    numbers = [shard.number(begin + int(place)) for place in removed]
+    known = (
+        select("SELECT count(*) FROM removed WHERE cid = %s AND pid = ANY(%s)", (root, numbers)) if numbers else [(0,)]
+    )
+    return [shard.number(begin + int(place)) for place in wrong], max(0, len(numbers) - int(known[0][0]))
 
 
-def _posted(ask: All, part: Part, first: int, size: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """For each place of a segment the sum of its entries, and whether it has any."""
+def _posted(
+    select: Select, shard: Shard, first: int, size: int
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Return for each place of a segment a checksum of its entries, and whether it has any."""
     import numpy as np
 
     sums, seen = np.zeros(size, dtype=np.uint64), np.zeros(size, dtype=np.bool_)
     term = None
     sql = "SELECT term, entries FROM postings WHERE cid = %s AND first = %s AND (%s::text IS NULL OR term > %s) "
-    while rows := ask(f"{sql}ORDER BY term LIMIT %s", (part.cid, first, term, term, TERMS)):
+    while rows := select(f"{sql}ORDER BY term LIMIT %s", (shard.cid, first, term, term, TERMS)):
         term = rows[-1][0]
         for word, data in rows:
             entries = np.frombuffer(data, dtype=ENTRY)
@@ -165,16 +171,18 @@ def _mixed(hashes: Any, lengths: Any, counts: Any) -> Any:
     return (hashes ^ (lengths.astype(np.uint64) * odd + counts.astype(np.uint64))) * odd
 
 
-def _owners(ask: All, part: Part, pids: Sequence[int]) -> str:
-    rows = ask(
-        "SELECT DISTINCT did FROM passages WHERE cid = %s AND pid = ANY(%s) ORDER BY did", (part.cid, list(pids))
+def _owners(select: Select, shard: Shard, pids: Sequence[int]) -> str:
+    rows = select(
+        "SELECT DISTINCT did FROM passages WHERE cid = %s AND pid = ANY(%s) ORDER BY did", (shard.cid, list(pids))
     )
-    return _documents(ask, part, [did for (did,) in rows])
+    return _documents(select, shard, [did for (did,) in rows])
 
 
-def _documents(ask: All, part: Part, dids: Sequence[int]) -> str:
-    rows = ask("SELECT id FROM documents WHERE cid = %s AND did = ANY(%s) ORDER BY did", (part.cid, list(dids[:NAMED])))
-    return f"document {_listed([identifier for (identifier,) in rows], len(dids))}"
+def _documents(select: Select, shard: Shard, dids: Sequence[int]) -> str:
+    rows = select(
+        "SELECT id FROM documents WHERE cid = %s AND did = ANY(%s) ORDER BY did", (shard.cid, list(dids[:NAMED]))
+    )
+    return f"document {_listed([id for (id,) in rows], len(dids))}"
 
 
 def _listed(names: Sequence[str], total: int) -> str:

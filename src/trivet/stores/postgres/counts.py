@@ -1,47 +1,53 @@
-"""Do the counts every search relies on agree with the rows?"""
+"""Comparison of the counts that are kept in ``heads`` and ``models`` with the rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trivet.stores.postgres.links import All
-from trivet.stores.postgres.parts import Parts
+from trivet.stores.postgres.database import Select
+from trivet.stores.postgres.shards import Shards
 
-_THERE = (
+_ACTUAL = (
     "(SELECT count(*) FROM documents d WHERE d.cid = {cid}), (SELECT count(*) FROM passages p WHERE p.cid = {cid}), "
     "(SELECT count(*) FROM vectors v WHERE v.cid = {cid} AND v.mid = {mid}), "
     "(SELECT count(*) FROM documents d WHERE d.cid = {cid} AND NOT EXISTS "
     "(SELECT 1 FROM passages p WHERE p.cid = {cid} AND p.did = d.did))"
 )
-_SAID = "SELECT h.documents, h.passages, coalesce(m.vectors, 0), h.bm25, {there} FROM heads h "
+_KEPT = "SELECT h.documents, h.passages, coalesce(m.vectors, 0), h.bm25, {actual} FROM heads h "
 _MODEL = "LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = {cid}"
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    said: tuple[int, int, int]  # documents, passages, vectors of the model that answers
-    there: tuple[int, int, int]
-    unfindable: int  # documents without a passage
+class KeptAndActual:
+    """Documents, passages and vectors of the model that answers, as they are kept and as they were counted."""
+
+    kept: tuple[int, int, int]
+    actual: tuple[int, int, int]
+    without_passage: int  # documents
     bm25: bool
 
     def problems(self) -> list[str]:
+        """Return what differs."""
         found = [
-            f"{name}: the count says {said:,}, there are {there:,}"
-            for name, said, there in zip(("documents", "passages", "vectors"), self.said, self.there, strict=True)
-            if said != there
+            f"{name}: the count says {kept:,}, there are {actual:,}; run rebuild"
+            for name, kept, actual in zip(("documents", "passages", "vectors"), self.kept, self.actual, strict=True)
+            if kept != actual
         ]
-        if self.unfindable:
-            found.append(f"documents: {self.unfindable:,} have no passage and cannot be found")
+        if self.without_passage:
+            found.append(
+                f"documents: {self.without_passage:,} have no passage and cannot be found; "
+                "run rebuild, and add them again"
+            )
         return found
 
 
-def counts(ask: All, parts: Parts) -> Counts:
-    """Of a collection that is one part in one statement, which sees one moment: another process may be writing."""
-    root = parts.root
-    if not parts.spread:
-        row = ask((_SAID + _MODEL).format(there=_THERE.format(cid=root, mid="h.mid"), cid=root), ())[0]
-        return Counts(row[:3], row[4:7], row[7], row[3])
-    row = ask((_SAID + _MODEL).format(there="coalesce(h.mid, 0)", cid=root), ())[0]
-    rows = [ask(f"SELECT {_THERE.format(cid=part.cid, mid=int(row[4]))}", ())[0] for part in parts.every]
-    documents, passages, vectors, unfindable = (sum(column) for column in zip(*rows, strict=True))
-    return Counts(row[:3], (documents, passages, vectors), unfindable, row[3])
+def count(select: Select, shards: Shards) -> KeptAndActual:
+    """Count in one statement where there is one shard: another process may write meanwhile."""
+    root = shards.root
+    if not shards.spread:
+        row = select((_KEPT + _MODEL).format(actual=_ACTUAL.format(cid=root, mid="h.mid"), cid=root), ())[0]
+        return KeptAndActual(row[:3], row[4:7], row[7], row[3])
+    row = select((_KEPT + _MODEL).format(actual="coalesce(h.mid, 0)", cid=root), ())[0]
+    rows = [select(f"SELECT {_ACTUAL.format(cid=shard.cid, mid=int(row[4]))}", ())[0] for shard in shards.all]
+    documents, passages, vectors, without_passage = (sum(column) for column in zip(*rows, strict=True))
+    return KeptAndActual(row[:3], (documents, passages, vectors), without_passage, row[3])

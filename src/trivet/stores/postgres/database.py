@@ -1,9 +1,8 @@
-"""How do many threads and processes share one PostgreSQL server?
+"""Connections to a PostgreSQL server: a pool for each process, snapshots, write transactions, errors.
 
-A pool of connections a process; writers of one collection take turns by the lock on its row in ``heads``. A read that
-lost its connection (the server was restarted) is asked again on a new one; a write is not, because nobody can say
-whether its commit arrived: it is told as an error, and repeating it is safe. Every psycopg error leaves here as a
-``StoreError`` that says what to do, told apart by its SQLSTATE.
+Writers of one collection take turns by the lock on its row in ``heads``. A read whose connection was lost (the server
+restarted) is repeated on a new one. A write is not, because it may or may not have been committed: it raises an error,
+and repeating it is safe. Every psycopg error becomes a ``StoreError`` that says what to do, chosen by its SQLSTATE.
 """
 
 from __future__ import annotations
@@ -12,98 +11,127 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
-from trivet import deadline
-from trivet.errors import SnapshotLostError, StoreError
-from trivet.pools import Pool
-from trivet.stores.postgres import nul
+from trivet.concurrency import deadline
+from trivet.concurrency.threads import Pool
+from trivet.errors import InputError, SnapshotLostError, StoreError
+from trivet.stores.postgres import nul_characters, rights
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.schema import MIGRATION_LOCK, MIGRATIONS, Server
 
 Connection = psycopg.Connection[tuple[Any, ...]]
-Answer = TypeVar("Answer")
+#: Runs a statement with its values, and returns the rows.
+Select = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-NEEDED, WELCOME = ("vector", "pg_trgm"), ("btree_gin", "pg_textsearch")
+REQUIRED, OPTIONAL = ("vector", "pg_trgm"), ("btree_gin", "pg_textsearch")  # extensions
 OLDEST = 140000  # PostgreSQL 14
-#: Compiling a statement takes a tenth of a second and running it a hundredth. The index over the vectors is read on for
-#: as long as rows are asked for; of its candidates 200 are kept in view, its own 40 finds too few of the best 100.
+#: JIT takes 0.1 s for a statement that runs for 0.01 s. The HNSW index is read as far as rows are needed, with 200
+#: candidates: its default of 40 finds too few of the best 100.
 SETTINGS = {"jit": "off", "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": "200"}
-TOGETHER = 8  # parts of collections that are asked at the same time
+TOGETHER = 8  # shards that are read at the same time
 _UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
-PAUSE = 0.1  # seconds before a lost connection is tried again, doubled each time
+PAUSE = 0.1  # seconds before a read is repeated after a lost connection, doubled each time
 
 
 class SlowError(StoreError):
-    """The server stopped a statement that took longer than it was given."""
+    """The server stopped a statement that took longer than its time limit."""
 
 
 @dataclass(slots=True)
 class _Snapshot:
-    """The connection that one thread's questions go to; none before the first of them."""
+    """The connection of one thread's snapshot; None before its first read."""
 
     connection: Connection | None = None
     pipeline: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
 
 class Database:
+    """One store on a server, as this process is connected to it."""
+
     def __init__(self, address: Address) -> None:
         self.address = address
         self._pid = os.getpid()
         self._closed = False
         self._starting = threading.Lock()
-        self._threads: Pool | None = None  # made for the first collection of several parts
-        self._local = threading.local()  # ``snapshot``: this thread's
-        with _explained(address), contextlib.closing(_connect(address)) as connection:
-            self.read_only = _is_read_only(connection)
-            self.server = look(connection, address) if self.read_only else prepare(connection, address)
+        self._threads: Pool | None = None  # made for the first collection with several shards
+        self._local = threading.local()  # ``snapshot`` of each thread
+        first, self.pooled = _first(address)
+        if self.pooled and address.maintenance_work_mem is not None:
+            first.close()
+            raise InputError(
+                "store: maintenance_work_mem cannot be set through a connection pooler; "
+                "run `ALTER ROLE … SET maintenance_work_mem` on the server, or give its own address"
+            )
+        with _translated(address), contextlib.closing(first) as connection:
+            rights.check_schema(connection, address)
+            standby = _is_read_only(connection)
+            self.server = look(connection, address) if standby else prepare(connection, address)
             check(connection, address, self.server)
+            self._missing_rights = rights.missing_rights(connection, address)
+            self.read_only = standby or bool(self._missing_rights)
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             address.conninfo,
-            kwargs={"autocommit": True, "options": self._options(), "application_name": "trivet"},
+            kwargs={"autocommit": True, "application_name": "trivet", **self._kwargs()},
             min_size=0,
             max_size=address.pool,
             timeout=address.patience,
             reconnect_timeout=address.patience,
-            configure=nul.adapt,
+            configure=nul_characters.adapt,
             open=True,
             name="trivet",
         )
 
-    def _options(self) -> str:
-        """What every connection is told as it starts."""
-        timeout = int(self.address.statement_timeout * 1000)
-        path = self.server.search_path.replace(" ", "\\ ")
-        told = {"search_path": path, "statement_timeout": timeout, "client_min_messages": "warning", **SETTINGS}
-        return " ".join(f"-c {name}={value}" for name, value in told.items())
+    def _kwargs(self, seconds: float | None = None) -> dict[str, Any]:
+        """Return the arguments of a connection. A pooler takes no options, and keeps no prepared statements."""
+        if self.pooled:
+            return {"prepare_threshold": None}
+        return {"options": _options(self.address, self._settings(seconds))}
+
+    def _settings(self, seconds: float | None) -> dict[str, str]:
+        """Return our settings; ``seconds`` is the time limit of a statement, 0 for none."""
+        timeout = int((self.address.statement_timeout if seconds is None else seconds) * 1000)
+        memory = self.address.maintenance_work_mem
+        asked = {"maintenance_work_mem": memory} if memory is not None else {}
+        return {"search_path": self.server.search_path, "statement_timeout": str(timeout), **SETTINGS, **asked}
+
+    def _beginning(self, seconds: float | None = None) -> list[str]:
+        """Return what begins a transaction: through a pooler our settings, which end with it."""
+        if self.pooled:
+            settings = self._settings(seconds).items()  # in one statement: five take five times as long
+            return ["SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings)]
+        return [] if seconds is None else [f"SET LOCAL statement_timeout TO {int(seconds * 1000)}"]
 
     # --- connections --------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection]:
-        """One of the pool, in autocommit; errors are told to a person."""
+        """Lend a connection of the pool, in autocommit, with errors as ``StoreError``."""
         self._check_open()
-        with _explained(self.address), self._pool.connection() as connection:
+        with _translated(self.address), self._pool.connection() as connection:
             yield connection
 
     @property
     def in_snapshot(self) -> bool:
+        """Whether this thread reads a snapshot."""
         return getattr(self._local, "snapshot", None) is not None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let this thread's questions see one state until the block ends, whatever is written meanwhile.
+        """Let this thread read one state until the block ends, whatever is written meanwhile.
 
-        It is the state at the first question. A connection that hung up before is replaced then; one that hangs up
-        later is a ``SnapshotLostError``, since what was read on it cannot be read again.
+        It is the state at the first read. A connection that was lost before is replaced; one that is lost later raises
+        ``SnapshotLostError``, since its state cannot be read again.
         """
         if self.in_snapshot:
             yield
@@ -117,31 +145,39 @@ class Database:
             if snapshot.connection is not None:
                 self._end(snapshot.connection, snapshot.pipeline)
 
-    def _begin(self, snapshot: _Snapshot, work: Callable[[Connection], Answer]) -> Answer:
-        """What ``work`` reads on a connection that sees one state from now on. BEGIN travels with the question."""
+    def _begin(self, snapshot: _Snapshot, work: Callable[[Connection], Result]) -> Result:
+        """Begin the snapshot with the first read."""
+        return self._open(snapshot, work, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def _open(self, snapshot: _Snapshot, work: Callable[[Connection], Result], begin: str) -> Result:
+        """Open a transaction with its first read; BEGIN, the settings and the statement are sent together."""
         connection, pipeline = self._pool.getconn(), contextlib.ExitStack()
         try:
             if psycopg.Pipeline.is_supported():  # libpq 14 or newer
                 pipeline.enter_context(connection.pipeline())
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            answer = work(connection)
+            for statement in (begin, *self._beginning()):
+                connection.execute(statement)
+            result = work(connection)
         except BaseException:
             self._end(connection, pipeline)
             raise
         snapshot.connection, snapshot.pipeline = connection, pipeline
-        return answer
+        return result
 
-    def _end(self, connection: Connection, pipeline: contextlib.ExitStack) -> None:
-        """End a snapshot's transaction and give its connection back, whatever has become of both."""
+    def _end(self, connection: Connection, pipeline: contextlib.ExitStack, statement: str = "ROLLBACK") -> None:
+        """End a transaction, whatever its state, and return the connection to the pool."""
         with contextlib.suppress(psycopg.Error), pipeline:
-            connection.execute("ROLLBACK")
-        if connection.info.transaction_status in _UNFINISHED:  # an error had stopped the pipeline
+            connection.execute(statement)
+        if connection.info.transaction_status in _UNFINISHED:  # an error stopped the pipeline
             with contextlib.suppress(psycopg.Error):
                 connection.execute("ROLLBACK")
         self._pool.putconn(connection)
 
-    def ask(self, work: Callable[[Connection], Answer]) -> Answer:
-        """What ``work`` reads; asked again, on another connection, when the server hung up."""
+    def ask(self, work: Callable[[Connection], Result], transaction: bool = False) -> Result:
+        """Return what ``work`` reads; repeat it on another connection when the server closed this one.
+
+        ``transaction``: in one, for settings that end with it.
+        """
         snapshot: _Snapshot | None = getattr(self._local, "snapshot", None)
         if snapshot is not None:
             connection = snapshot.connection
@@ -150,16 +186,22 @@ class Database:
             try:
                 return work(connection)
             except psycopg.Error as error:
-                raise _told(self.address, error, in_snapshot=True) from error
+                raise _translate(self.address, error, in_snapshot=True) from error
 
-        def once() -> Answer:
+        return self._retried(lambda: self._once(work, transaction or self.pooled))
+
+    def _once(self, work: Callable[[Connection], Result], transaction: bool) -> Result:
+        if not transaction:
             with self._pool.connection() as connection:
                 return work(connection)
+        own = _Snapshot()
+        result = self._open(own, work, "BEGIN")
+        assert own.connection is not None
+        self._end(own.connection, own.pipeline, "COMMIT")
+        return result
 
-        return self._retried(once)
-
-    def _retried(self, once: Callable[[], Answer]) -> Answer:
-        """Try until it is answered, for as long as a lost connection is what is wrong and patience lasts."""
+    def _retried(self, once: Callable[[], Result]) -> Result:
+        """Repeat a read while connections are lost, up to the time limit ``patience`` of the address."""
         until, pause = time.monotonic() + self.address.patience, PAUSE
         while True:
             self._check_open()
@@ -168,20 +210,21 @@ class Database:
                 return once()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not _is_lost(error) or time.monotonic() + pause > until:
-                    raise _told(self.address, error) from error
+                    raise _translate(self.address, error) from error
             except psycopg.Error as error:
-                raise _told(self.address, error) from error
-            self._pool.check()  # the others hung up too: they are let go before one of them is handed out
+                raise _translate(self.address, error) from error
+            self._pool.check()  # the other connections are lost too: drop them before one is used
             time.sleep(pause)
             pause *= 2
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        # without values a percent sign is just that
+        """Return all rows of a statement."""
+        # None: without values a percent sign stands for itself
         return self.ask(lambda connection: connection.execute(query, values or None).fetchall())
 
-    def together(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> list[Answer]:
-        """``work`` for each part of a collection, at the same time: they may lie on several workers of a cluster."""
-        if len(items) == 1 or self.in_snapshot:  # a snapshot is one connection's
+    def together(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Run ``work`` for each shard at the same time: they may be on several workers of a cluster."""
+        if len(items) == 1 or self.in_snapshot:  # a snapshot has one connection
             return [work(item) for item in items]
         with self._starting:
             self._check_open()
@@ -190,8 +233,10 @@ class Database:
         return list(self._threads.map(deadline.carried(work), items))
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The same, planned with these values: a plan for any values cannot know how much they find. On a cluster with
-        our settings, too, which its workers hear of in no other way."""
+        """Return all rows of a statement that is planned for these values: a general plan expects other row counts.
+
+        On a cluster it carries our settings, which do not reach the workers otherwise.
+        """
         if self.server.citus:
             return self.all_within(
                 "; ".join(f"SET LOCAL {name} TO {SETTINGS[name]}" for name in SETTINGS), query, values
@@ -199,59 +244,81 @@ class Database:
         return self.ask(lambda connection: connection.execute(query, values or None, prepare=False).fetchall())
 
     def all_within(self, local: str, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The same, with settings for this one statement: ``local`` is ``SET LOCAL …`` of our own making."""
+        """Return all rows of a statement that runs with the settings in ``local``, ``SET LOCAL …``."""
         citus = "SET LOCAL citus.propagate_set_commands TO 'local'; " if self.server.citus else ""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
-            if self.in_snapshot:  # which ends with a transaction of its own
-                for setting in f"{citus}{local}".split("; "):  # a pipeline takes one statement at a time
-                    connection.execute(setting)
-                return connection.execute(query, values, prepare=False).fetchall()
-            connection.execute(f"BEGIN; {citus}{local}")
-            try:
-                return connection.execute(query, values, prepare=False).fetchall()
-            finally:
-                with contextlib.suppress(psycopg.Error):  # of the answer, not of the end
-                    connection.execute("ROLLBACK")
+            for setting in f"{citus}{local}".split("; "):  # a pipeline takes one statement at a time
+                connection.execute(setting)
+            return connection.execute(query, values, prepare=False).fetchall()
 
-        return self.ask(work)
+        return self.ask(work, transaction=True)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
-        """One write transaction: all of it or nothing."""
+        """Open a write transaction."""
         self._check_open()
+        if self._missing_rights:
+            raise StoreError(f"{self._missing_rights}; nothing was written")
         if self.read_only:
             raise StoreError(f"store: {self.address.shown!r} is read-only (a standby?); nothing was written")
-        self.ask(lambda connection: connection.execute("SELECT 1"))  # a connection that hung up is told before, not in
-        with deadline.lifted(), self.connection() as connection, connection.transaction():
+        self.ask(lambda connection: connection.execute("SELECT 1"))  # a lost connection shows before the transaction
+        with deadline.lifted(), self.connection() as connection, self.transaction(connection):
             yield connection
 
-    def outside(self, work: Callable[[Connection], Answer]) -> Answer:
-        """On a connection of its own, without a time limit: what builds an index must not hold one of the pool."""
+    @contextlib.contextmanager
+    def transaction(self, connection: Connection, seconds: float | None = None) -> Iterator[None]:
+        """Open a transaction with our settings on a connection."""
+        with connection.transaction():
+            for statement in self._beginning(seconds):
+                connection.execute(statement)
+            yield
+
+    def outside(self, work: Callable[[Connection], Result]) -> Result:
+        """Run ``work`` on a connection of its own, outside of the pool and without a time limit, to build an index."""
         self._check_open()
-        with _explained(self.address), contextlib.closing(_connect(self.address, self._options())) as connection:
-            connection.execute("SET statement_timeout = 0")
+        with _translated(self.address), contextlib.closing(_connect(self.address, **self._kwargs(0))) as connection:
             return work(connection)
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[bool]:
+        """Take a lock of the whole server, if it is free, on a connection of its own; yield whether it was.
+
+        It ends with a transaction, because a pooler may give the connection to others after it.
+        """
+        self._check_open()
+        with _translated(self.address), contextlib.closing(_connect(self.address)) as connection:
+            connection.execute("BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0")
+            # without parameters: with them the statement's snapshot stays, and CREATE INDEX CONCURRENTLY waits for it
+            key = f"trivet.{self.address.schema}.{name}"
+            row = connection.execute(f"SELECT pg_try_advisory_xact_lock(hashtext('{key}'), 1)").fetchone()
+            try:
+                yield bool(row and row[0])
+            finally:
+                with contextlib.suppress(psycopg.Error):  # lost meanwhile: the lock is gone with it
+                    connection.execute("ROLLBACK")
 
     def _check_open(self) -> None:
         if os.getpid() != self._pid:
-            told = f"{self.address.shown!r} was opened before this process was forked"
-            raise StoreError(f"store: {told}; open it here again")
+            raise StoreError(
+                f"store: {self.address.shown!r} was opened before this process was forked; open it here again"
+            )
         if self._closed:
-            raise StoreError(f"store: {self.address.shown!r} is closed; open it again with trivet.open")
+            raise StoreError(f"store: {self.address.shown!r} is closed; open it again")
 
     def close(self) -> None:
+        """Close all connections."""
         self._closed = True
         if self._threads is not None:
             self._threads.close()
-        if os.getpid() == self._pid:  # else they are the parent's connections
+        if os.getpid() == self._pid:  # otherwise they are the connections of the parent process
             self._pool.close(timeout=5.0)
 
 
 def is_store(url: str) -> bool:
-    """Is there a store of ours? Nothing is made."""
+    """Tell whether there is a store at the address, without creating anything."""
     address = Address.parse(url)
-    with _explained(address), contextlib.closing(_connect(address)) as connection:
+    with _translated(address), contextlib.closing(_connect(address)) as connection:
         return _schema_version(connection, address) > 0
 
 
@@ -259,17 +326,18 @@ def is_store(url: str) -> bool:
 
 
 def prepare(connection: Connection, address: Address) -> Server:
-    """Extensions, schema and tables, made by whoever comes first; a store that is complete costs one look."""
+    """Create extensions, schema and tables where they are missing."""
     server = look(connection, address)
     if _schema_version(connection, address) == len(MIGRATIONS) and not _missing(server):
         return server
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+        if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (address.schema,)).fetchone() is None:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.schema)))
         for name in _missing(server):
             _add_extension(connection, address, name)
-        for name in WELCOME:
-            with contextlib.suppress(StoreError):  # not there, not preloaded or not allowed: done without
+        for name in OPTIONAL:
+            with contextlib.suppress(StoreError):  # not installed, not preloaded or not allowed: works without
                 _add_extension(connection, address, name)
         server = look(connection, address)
         connection.execute(f"SET LOCAL search_path TO {server.search_path}")
@@ -283,28 +351,47 @@ def prepare(connection: Connection, address: Address) -> Server:
 
 
 def check(connection: Connection, address: Address, server: Server) -> None:
+    """Refuse a server or a schema of another version."""
     if server.version < OLDEST:
-        told = f"PostgreSQL {server.version // 10000}, and trivet needs {OLDEST // 10000} or newer"
-        raise StoreError(f"store: {address.shown!r} is {told}")
+        raise StoreError(
+            f"store: {address.shown!r} is PostgreSQL {server.version // 10000}, "
+            f"and trivet needs {OLDEST // 10000} or newer"
+        )
     version = _schema_version(connection, address)
     if version > len(MIGRATIONS):
-        told = f"has schema {version}, this trivet knows {len(MIGRATIONS)}; upgrade trivet"
-        raise StoreError(f"store: {address.shown!r} {told}")
+        raise StoreError(
+            f"store: {address.shown!r} has schema {version}, this trivet knows {len(MIGRATIONS)}; upgrade trivet"
+        )
     if version < len(MIGRATIONS):
         raise StoreError(f"store: {address.shown!r} is read-only and was not prepared; open it once where it can write")
 
 
 def look(connection: Connection, address: Address) -> Server:
+    """Read the version and the extensions of the server."""
     rows = connection.execute(
         "SELECT e.extname, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
     ).fetchall()
-    homes = dict.fromkeys([address.schema, "public", *(home for name, home in rows if name in (*NEEDED, *WELCOME))])
+    homes = dict.fromkeys([address.schema, "public", *(home for name, home in rows if name in (*REQUIRED, *OPTIONAL))])
     path = ", ".join(sql.Identifier(home).as_string(connection) for home in homes)
-    return Server(connection.info.server_version, frozenset(name for name, _ in rows), path)
+    named: dict[str, str] = dict(rows)
+    vectors = sql.Identifier(named.get("vector", "public")).as_string(connection)
+    undistributed = "citus" in named and _has_local_tables(connection, address)
+    return Server(connection.info.server_version, frozenset(named), path, vectors, undistributed)
+
+
+def _has_local_tables(connection: Connection, address: Address) -> bool:
+    """Tell whether the tables of the store are on this node only: they were made before CREATE EXTENSION citus."""
+    sql = (
+        "SELECT to_regclass(%s) IS NOT NULL AND NOT EXISTS "
+        "(SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%s))"
+    )
+    table = address.qualified("documents")
+    row = connection.execute(sql, (table, table)).fetchone()
+    return bool(row and row[0])
 
 
 def _missing(server: Server) -> list[str]:
-    return [name for name in NEEDED if name not in server.extensions]
+    return [name for name in REQUIRED if name not in server.extensions]
 
 
 def _add_extension(connection: Connection, address: Address, name: str) -> None:
@@ -312,9 +399,11 @@ def _add_extension(connection: Connection, address: Address, name: str) -> None:
         with connection.transaction():
             connection.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {} SCHEMA public").format(sql.Identifier(name)))
     except psycopg.Error as error:
-        told = f"the server's extension {name!r} is needed and cannot be made here ({_first_line(error)})"
-        mend = f"install it on the server, then let an administrator run `CREATE EXTENSION {name}` in the database"
-        raise StoreError(f"store: {address.shown!r}: {told}; {mend}") from error
+        raise StoreError(
+            f"store: {address.shown!r}: the server's extension {name!r} is needed and cannot be made here "
+            f"({_first_line(error)}); install it on the server, then let an administrator run "
+            f"`CREATE EXTENSION {name}` in the database"
+        ) from error
 
 
 def _schema_version(connection: Connection, address: Address) -> int:
@@ -331,19 +420,39 @@ def _is_read_only(connection: Connection) -> bool:
     return row is not None and row[0] == "on"
 
 
-def _connect(address: Address, options: str = "") -> Connection:
-    extra: dict[str, Any] = {"options": options} if options else {}
+def _first(address: Address) -> tuple[Connection, bool]:
+    """Connect, and tell whether there is a pooler: it refuses options, or takes and drops them."""
+    if not address.pooler:
+        try:
+            connection = _connect(address, options=_options(address, {"trivet.direct": "yes"}))
+        except StoreError as error:
+            if "startup parameter" not in str(error):
+                raise
+        else:
+            row = connection.execute("SELECT current_setting('trivet.direct', true)").fetchone()
+            return connection, row != ("yes",)
+    return _connect(address, prepare_threshold=None), True
+
+
+def _options(address: Address, settings: Mapping[str, str]) -> str:
+    """Return settings as the options of a connection, after those of the address."""
+    given = conninfo_to_dict(address.conninfo).get("options") or ""
+    escaped = (f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in settings.items())
+    return " ".join((str(given), *escaped)).strip()
+
+
+def _connect(address: Address, **arguments: Any) -> Connection:
     try:
-        connection = psycopg.connect(address.conninfo, autocommit=True, application_name="trivet", **extra)
+        connection = psycopg.connect(address.conninfo, autocommit=True, application_name="trivet", **arguments)
     except psycopg.OperationalError as error:
         raise StoreError(f"store: {address.shown!r} cannot be reached ({_first_line(error)})") from error
-    nul.adapt(connection)
+    nul_characters.adapt(connection)
     return connection
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
-_ADVICE = {  # by SQLSTATE: names of constraints and tables differ on every worker of a cluster
+_ADVICE = {  # by SQLSTATE
     "57014": "the server needed longer than `statement_timeout` and stopped; ask for less, or raise it in the URL",
     "53300": "the server has no connection left; raise its max_connections, or lower `pool` in the URL",
     "53100": "the server's disk is full; free some space and repeat the call, nothing was half-written",
@@ -353,30 +462,32 @@ _ADVICE = {  # by SQLSTATE: names of constraints and tables differ on every work
     "40P01": "two writers waited for each other and this one gave way; repeat the call",
     "54000": "a text is too long for the server's limits",
 }
-_HUNG_UP = ("57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004")
+_LOST = ("57P01", "57P02", "57P03", "08000", "08003", "08006", "08001", "08004")
 
 
 def _is_lost(error: psycopg.Error) -> bool:
-    """Did the connection go, rather than the statement fail?"""
+    """Tell whether the connection was lost, rather than the statement wrong."""
     if isinstance(error, PoolTimeout | PoolClosed | TooManyRequests):
         return False
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
-    return error.sqlstate is None or error.sqlstate in _HUNG_UP
+    return error.sqlstate is None or error.sqlstate in _LOST
 
 
 @contextlib.contextmanager
-def _explained(address: Address) -> Iterator[None]:
+def _translated(address: Address) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise _told(address, error) from error
+        raise _translate(address, error) from error
 
 
-def _told(address: Address, error: psycopg.Error, in_snapshot: bool = False) -> StoreError:
+def _translate(address: Address, error: psycopg.Error, in_snapshot: bool = False) -> StoreError:
     if in_snapshot and _is_lost(error):
-        told = "the connection was lost while it was read; repeat the call"
-        return SnapshotLostError(f"store: {address.shown!r}: {told} ({_first_line(error)})")
+        return SnapshotLostError(
+            f"store: {address.shown!r}: the connection was lost while it was read; repeat the call "
+            f"({_first_line(error)})"
+        )
     kind = SlowError if error.sqlstate == "57014" else StoreError
     return kind(_explanation(address, error))
 
@@ -384,15 +495,19 @@ def _told(address: Address, error: psycopg.Error, in_snapshot: bool = False) -> 
 def _explanation(address: Address, error: psycopg.Error) -> str:
     where = f"store: {address.shown!r}"
     if isinstance(error, PoolTimeout | TooManyRequests):
-        told = f"no connection to the server within {address.patience:g} s"
-        return f"{where}: {told}: it cannot be reached, or all {address.pool} of `pool` are in use"
+        return (
+            f"{where}: no connection to the server within {address.patience:g} s: it cannot be reached, "
+            f"or all {address.pool} of `pool` are in use"
+        )
     if isinstance(error, PoolClosed):
-        return f"{where} is closed; open it again with trivet.open"
+        return f"{where} is closed; open it again"
     if error.sqlstate in _ADVICE:
         return f"{where}: {_ADVICE[error.sqlstate]} ({_first_line(error)})"
     if _is_lost(error):
-        told = "the connection was lost; a write may or may not have arrived, and repeating it is safe"
-        return f"{where}: {told} ({_first_line(error)})"
+        return (
+            f"{where}: the connection was lost; a write may or may not have arrived, and repeating it is safe "
+            f"({_first_line(error)})"
+        )
     return f"{where}: {_first_line(error)}"
 
 

@@ -14,6 +14,8 @@ _SELECT = (
 
 
 class PostgresKeys:
+    """The table of API keys."""
+
     def __init__(self, url: str) -> None:
         self._database = Database(Address.parse(url))
 
@@ -29,13 +31,13 @@ class PostgresKeys:
     def rows(self) -> list[KeyRow]:
         return self._read(f"{_SELECT} ORDER BY k.created, k.id")
 
-    def find(self, identifier: str) -> KeyRow | None:
-        found = self._read(f"{_SELECT} WHERE k.id = %s", identifier)
+    def find(self, id: str) -> KeyRow | None:
+        found = self._read(f"{_SELECT} WHERE k.id = %s", id)
         return found[0] if found else None
 
-    def revoke(self, identifier: str, at: float) -> None:
+    def revoke(self, id: str, at: float) -> None:
         with self._database.write() as connection:
-            connection.execute("UPDATE keys SET revoked = %s WHERE id = %s", (at, identifier))
+            connection.execute("UPDATE keys SET revoked = %s WHERE id = %s", (at, id))
 
     def any(self) -> bool:
         return bool(self._read(f"{_SELECT} LIMIT 1"))

@@ -1,10 +1,9 @@
-"""What does the truth look like on a PostgreSQL server?
+"""The tables of a store on a PostgreSQL server.
 
-Numbered migrations, applied once each, in one transaction under an advisory lock. The collection's number stands in
-every primary, unique and foreign key and is the first column of every index, numbers are made by the application, and
-there is no trigger and no default: so the same tables are spread over the workers of a Citus cluster by collection,
-with everything of a collection on one of them. Foreign keys and indexes come after the tables were distributed, as
-Citus wants it.
+Numbered migrations, each applied once, in one transaction under an advisory lock. The column ``cid`` is part of every
+primary, unique and foreign key and the first column of every index; numbers come from the application; there are no
+triggers and no defaults. So a Citus cluster can distribute the same tables by ``cid``, with all rows of one shard on
+one worker. Foreign keys and indexes are made after the tables are distributed, as Citus requires.
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-#: Under this number one process at a time migrates (any fixed number of ours will do).
+from trivet.stores.bm25 import K1, B
+
+#: The advisory lock of migrations; any fixed number would do.
 MIGRATION_LOCK = 0x7472_6976_6574
 
 TABLES = """
@@ -26,16 +27,16 @@ CREATE TABLE collections (
     created double precision NOT NULL
 );
 
-CREATE TABLE heads (                    -- what changes with every write; a writer locks its collection's row first
+CREATE TABLE heads (                    -- one row for each collection, which a writer locks first
     cid bigint PRIMARY KEY,
-    settings text NOT NULL,             -- JSON: the profile in force
-    mid bigint,                         -- the model that answers, NULL for words alone
-    bm25 boolean NOT NULL,              -- is there a table of words for BM25 (schema.WORDS)?
+    settings text NOT NULL,             -- JSON: the profile
+    mid bigint,                         -- the model that answers, NULL without one
+    bm25 boolean NOT NULL,              -- whether there is a table for pg_textsearch (BM25_TABLE)
     version bigint NOT NULL,
     documents bigint NOT NULL,
     passages bigint NOT NULL,
-    terms bigint NOT NULL,              -- in all passages together: BM25's average length
-    last_document bigint NOT NULL,      -- numbers are never used twice
+    terms bigint NOT NULL,              -- of all passages, for the average length in BM25
+    last_document bigint NOT NULL,      -- the last numbers used, never used twice
     last_passage bigint NOT NULL,
     last_removed bigint NOT NULL,
     last_model bigint NOT NULL,
@@ -60,7 +61,7 @@ CREATE TABLE documents (
     title text COLLATE "C" NOT NULL,
     text text NOT NULL,
     kind text COLLATE "C" NOT NULL,
-    meta text NOT NULL,                 -- JSON as it was written; `fields` is what filters read
+    meta text NOT NULL,                 -- JSON as it was given; filters read `fields`
     importance double precision NOT NULL,
     created double precision NOT NULL,
     updated double precision NOT NULL,
@@ -82,47 +83,47 @@ CREATE TABLE passages (
     stop integer NOT NULL,
     hash bytea NOT NULL,
     length integer NOT NULL,            -- terms
-    body text NOT NULL,                 -- title and text as the trigram leg compares them
-    words tsvector NOT NULL,            -- terms of our own analyser; those of the title weigh A
+    body text NOT NULL,                 -- title and text, for the trigram leg
+    words tsvector NOT NULL,            -- terms of our analyser; those of the title have weight A
     PRIMARY KEY (cid, pid)
 );
 
-CREATE TABLE removed (                  -- passages that are gone, for whoever holds what was made of them
+CREATE TABLE removed (                  -- log of deleted passages, for the graph indexes
     cid bigint NOT NULL,
     seq bigint NOT NULL,
     pid bigint NOT NULL,
     PRIMARY KEY (cid, seq)
 );
 
-CREATE TABLE lexicon (                  -- how many passages have a term: BM25's idf
+CREATE TABLE lexicon (                  -- how many passages have a term, for the idf in BM25
     cid bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
     passages bigint NOT NULL,
     PRIMARY KEY (cid, term)
-) WITH (fillfactor = 70);               -- every write counts some terms up: room for that on the same page
+) WITH (fillfactor = 70);               -- writes update rows: room for that on the same page
 
 CREATE TABLE vectors (
     cid bigint NOT NULL,
     mid bigint NOT NULL,
     pid bigint NOT NULL,
     did bigint NOT NULL,
-    data vector NOT NULL,               -- of any length: models differ; float32, unit length or all zero
+    data vector NOT NULL,               -- float32, of unit length or all zero; models differ in length
     PRIMARY KEY (cid, mid, pid)
 );
 
-CREATE TABLE fields (                   -- flattened metadata, one row a value
+CREATE TABLE fields (                   -- flattened metadata, one row for each value
     cid bigint NOT NULL,
     did bigint NOT NULL,
     place integer NOT NULL,
     key text COLLATE "C" NOT NULL,
-    said text COLLATE "C",              -- the value, where it is text
-    number numeric,                     -- where it is a number or a truth value: exact for both kinds of numbers
+    said text COLLATE "C",              -- the value of a text
+    number numeric,                     -- the value of a number or a boolean, exact
     PRIMARY KEY (cid, did, place)
 );
 
 CREATE TABLE links (
     cid bigint NOT NULL,
-    mark bytea NOT NULL,                -- a hash of the next three: two long ids do not fit into an index
+    mark bytea NOT NULL,                -- a hash of the next three, which may be too long for an index
     source text COLLATE "C" NOT NULL,
     target text COLLATE "C" NOT NULL,
     type text COLLATE "C" NOT NULL,
@@ -132,8 +133,8 @@ CREATE TABLE links (
 
 CREATE TABLE feedback (
     cid bigint NOT NULL,
-    mark bytea NOT NULL,                -- a hash of the question and the id
-    seq bigint NOT NULL,                -- tells apart what was said in the same moment
+    mark bytea NOT NULL,                -- a hash of the query and the id
+    seq bigint NOT NULL,                -- orders judgements of the same moment
     query text NOT NULL,
     id text COLLATE "C" NOT NULL,
     good boolean NOT NULL,
@@ -162,7 +163,7 @@ CREATE TABLE keys (
 );
 """
 
-#: Of migration 2: what BM25 is summed up from (postings.py).
+#: Migration 2: postings for BM25 (postings.py).
 POSTINGS = """
 CREATE TABLE segments (                 -- runs of passages that are in the postings
     cid bigint NOT NULL,
@@ -175,13 +176,13 @@ CREATE TABLE postings (
     cid bigint NOT NULL,
     term text COLLATE "C" NOT NULL,
     first bigint NOT NULL,              -- of the segment
-    entries bytea NOT NULL,             -- ten bytes a passage that has the term: number, length, count
+    entries bytea NOT NULL,             -- ten bytes for each passage: number, length, count
     PRIMARY KEY (cid, term, first)
 );
 ALTER TABLE postings ALTER COLUMN entries SET STORAGE EXTERNAL;
 """
 
-#: Of migration 3: a restored server gives a version again to other content, but never its token.
+#: Migration 3: a random token for each version; a restored server repeats a version, but never its token.
 TIMELINE = """
 CREATE TABLE timeline (
     cid bigint NOT NULL,
@@ -190,29 +191,28 @@ CREATE TABLE timeline (
     PRIMARY KEY (cid, version)
 );
 """
-KEPT_TOKENS = 65_536  # versions of a collection whose token is kept: how far behind a process may be and still tell
+KEPT_TOKENS = 65_536  # versions of a collection whose token is kept
 
-#: Of migration 4: the documents that a key is bound to; a table of its own, as in the embedded store.
+#: Migration 4: the filter that a key is bound to, and the secret that masks cursors.
 KEY_FILTERS = """
 CREATE TABLE key_filters (
     id text PRIMARY KEY,
     filter text NOT NULL                -- JSON
 );
 
-CREATE TABLE generation (id text PRIMARY KEY);  -- one row, made at random: no caller is told it
+CREATE TABLE generation (id text PRIMARY KEY);  -- one random row, never shown
 """
 
-#: Of migration 5: when documents expire, and up to where ``removed`` was pruned.
-FORGETTING = """
+#: Migration 5: when documents expire, and up to where ``removed`` was pruned.
+EXPIRY = """
 ALTER TABLE documents ADD COLUMN expires double precision;
 CREATE INDEX documents_expires ON documents (cid, expires) WHERE expires IS NOT NULL;
-ALTER TABLE heads ADD COLUMN pruned bigint;  -- NULL: nothing was
+ALTER TABLE heads ADD COLUMN pruned bigint;  -- NULL: never
 """
 
-#: Everything of one collection, or of one part of a spread one, lies on one worker; what is asked for without one is on
-#: all of them.
+#: Tables that every worker of a cluster has, and tables that are distributed by ``cid``.
 REFERENCE = ("numbers", "collections", "keys")
-LATER_REFERENCE = ("key_filters", "generation")  # by migration 4
+LATER_REFERENCE = ("key_filters", "generation")  # of migration 4
 DISTRIBUTED = (
     "documents",
     "heads",
@@ -226,7 +226,7 @@ DISTRIBUTED = (
     "feedback",
     "settings_history",
 )
-LATER = ("segments", "postings", "timeline")  # by migrations 2 and 3
+LATER = ("segments", "postings", "timeline")  # of migrations 2 and 3
 
 KEYS = """
 ALTER TABLE passages ADD FOREIGN KEY (cid, did) REFERENCES documents (cid, did) ON DELETE CASCADE;
@@ -234,7 +234,7 @@ ALTER TABLE vectors ADD FOREIGN KEY (cid, pid) REFERENCES passages (cid, pid) ON
 ALTER TABLE fields ADD FOREIGN KEY (cid, did) REFERENCES documents (cid, did) ON DELETE CASCADE;
 """
 
-#: Of a long text the index holds the beginning, which is compared first: an entry has room for 2,700 bytes.
+#: Characters of a text that an index has (an entry has room for 2,700 bytes); the whole text is compared after them.
 PREFIX = 200
 
 INDEXES = f"""
@@ -253,65 +253,81 @@ CREATE INDEX links_target ON links (cid, target);
 CREATE INDEX links_type ON links (cid, type);
 """
 
-#: With btree_gin an index begins with the collection; without it, it is read for all of them and sifted.
+#: With btree_gin an index begins with ``cid``; without it, the rows of other collections are read and dropped.
 INVERTED = """
 CREATE INDEX passages_words ON passages USING gin ({cid}words);
 CREATE INDEX passages_trigrams ON passages USING gin ({cid}body gin_trgm_ops);
 """
 
-#: One collection's words for an index of pg_textsearch: its statistics are a table's, so each collection has a table.
-WORDS = """
-CREATE TABLE IF NOT EXISTS {table} (pid bigint PRIMARY KEY, did bigint NOT NULL, words text NOT NULL);
-CREATE INDEX IF NOT EXISTS {table}_bm25 ON {table} USING bm25 (words) WITH (text_config = 'simple', k1 = 1.2, b = 0.75);
+#: The table of one collection for pg_textsearch (bm25_table.py). An index that exists keeps its parameters.
+BM25_TABLE = f"""
+CREATE TABLE IF NOT EXISTS {{schema}}.{{name}} (pid bigint PRIMARY KEY, did bigint NOT NULL, words text NOT NULL);
+CREATE INDEX IF NOT EXISTS {{name}}_bm25 ON {{schema}}.{{name}} USING bm25 (words)
+    WITH (text_config = 'simple', k1 = {K1}, b = {B});
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the server has to offer."""
+    """The version and the extensions of a server."""
 
     version: int
     extensions: frozenset[str]
-    search_path: str  # our schema, then where the extensions live
+    search_path: str  # our schema, then those of the extensions
+    vector_schema: str = "public"  # where the types of pgvector are
+    undistributed: bool = False  # whether the tables were made before the database became a cluster
 
     @property
     def citus(self) -> bool:
-        return "citus" in self.extensions
+        """Whether the tables are, or will be, distributed."""
+        return "citus" in self.extensions and not self.undistributed
 
     @property
     def bm25(self) -> bool:
-        """Not on a cluster: its tables of words would all lie on the coordinator."""
+        """Whether pg_textsearch can be used; not on a cluster, where its tables would all be on the coordinator."""
         return "pg_textsearch" in self.extensions and not self.citus
 
 
-def first(server: Server) -> list[str]:
-    """The statements of migration 1."""
+def m001_create_tables(server: Server) -> list[str]:
+    """Return the statements of migration 1."""
     inverted = INVERTED.format(cid="cid, " if "btree_gin" in server.extensions else "")
     return [*statements(TABLES), *_distribution(server), *statements(KEYS), *statements(INDEXES + inverted)]
 
 
-def second(server: Server) -> list[str]:
-    """The statements of migration 2."""
+def m002_add_postings(server: Server) -> list[str]:
+    """Return the statements of migration 2."""
     return [*statements(POSTINGS), *_distributed(server, ("segments", "postings"))]
 
 
-def third(server: Server) -> list[str]:
-    """The statements of migration 3."""
+def m003_add_timeline(server: Server) -> list[str]:
+    """Return the statements of migration 3."""
     return [*statements(TIMELINE), *_distributed(server, ("timeline",))]
 
 
-def fourth(server: Server) -> list[str]:
-    """The statements of migration 4."""
+def m004_add_key_filters(server: Server) -> list[str]:
+    """Return the statements of migration 4."""
     spread = [f"SELECT create_reference_table('{name}')" for name in LATER_REFERENCE] if server.citus else []
     return [*statements(KEY_FILTERS), *spread, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
 
 
-def fifth(server: Server) -> list[str]:
-    """The statements of migration 5."""
-    return statements(FORGETTING)
+def m005_add_expiry(server: Server) -> list[str]:
+    """Return the statements of migration 5."""
+    return statements(EXPIRY)
 
 
-MIGRATIONS = (first, second, third, fourth, fifth)
+def m006_share_migrations(server: Server) -> list[str]:
+    """Return the statements of migration 6: every node of a cluster reads the version of the schema."""
+    return ["SELECT create_reference_table('migrations')"] if server.citus else []
+
+
+MIGRATIONS = (
+    m001_create_tables,
+    m002_add_postings,
+    m003_add_timeline,
+    m004_add_key_filters,
+    m005_add_expiry,
+    m006_share_migrations,
+)
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:
@@ -334,5 +350,6 @@ def _distribution(server: Server) -> list[str]:
 
 
 def statements(script: str) -> list[str]:
+    """Split a script into statements without comments."""
     lines = "\n".join(line.partition("--")[0].rstrip() for line in script.splitlines())
     return [statement.strip() for statement in lines.split(";") if statement.strip()]

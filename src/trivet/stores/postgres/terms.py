@@ -1,40 +1,41 @@
-"""How are our analyser's terms written so that PostgreSQL keeps them whole?
+"""Terms of our analyser in the form that PostgreSQL keeps whole.
 
-Its own parser would cut ``c++``, ``1.2.3`` and ``src/types.py`` anew and knows no Chinese words. So a passage's
-``tsvector`` is written as a literal, with the places our analyser gave the words, and a question as a ``tsquery``
-literal: no part of either is read as syntax. An index of pg_textsearch takes text only and does use that parser: there
-a term is spelt with letters and digits alone.
+The text parser of PostgreSQL would split ``c++``, ``1.2.3`` and ``src/types.py`` and does not know Chinese words. So
+the ``tsvector`` of a passage is written as a literal, with our terms and their positions, and a query as a ``tsquery``
+literal, in which nothing is read as syntax. An index of pg_textsearch takes text only and uses that parser: for it a
+term is written with letters and digits alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-MOST_PLACES = 255  # of one term; the server keeps no more
-LAST_PLACE = 16_383  # words further on share it
+MAX_POSITIONS = 255  # of one term; PostgreSQL keeps no more
+LAST_POSITION = 16_383  # PostgreSQL's highest position; terms after it share it
 
 
 def lexeme(term: str) -> str:
+    """Return the term as a quoted lexeme."""
     escaped = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
 
-def vector(terms: Sequence[str], title: Iterable[str]) -> str:
-    """A ``tsvector`` literal; what is a term of the title, too, weighs A."""
-    heavy = frozenset(title)
-    places: dict[str, list[int]] = {}
-    for place, term in enumerate(terms, start=1):
-        known = places.setdefault(term, [])
-        if len(known) < MOST_PLACES:
-            known.append(min(place, LAST_PLACE))
+def tsvector(terms: Sequence[str], title: Iterable[str]) -> str:
+    """Return a ``tsvector`` literal; terms that are in the title too have weight A."""
+    in_title = frozenset(title)
+    positions: dict[str, list[int]] = {}
+    for position, term in enumerate(terms, start=1):
+        known = positions.setdefault(term, [])
+        if len(known) < MAX_POSITIONS:
+            known.append(min(position, LAST_POSITION))
     return " ".join(
-        f"{lexeme(term)}:{','.join(f'{place}A' if term in heavy else str(place) for place in known)}"
-        for term, known in places.items()
+        f"{lexeme(term)}:{','.join(f'{position}A' if term in in_title else str(position) for position in known)}"
+        for term, known in positions.items()
     )
 
 
-def query(any_of: Sequence[str], all_of: Sequence[str], phrases: Sequence[Sequence[str]]) -> str:
-    """A ``tsquery`` literal: all of some and every phrase; any of the others, where nothing else is asked."""
+def tsquery(any_of: Sequence[str], all_of: Sequence[str], phrases: Sequence[Sequence[str]]) -> str:
+    """Return a ``tsquery`` literal: all of some terms and every phrase; without all_of, any of the others."""
     parts = [lexeme(term) for term in all_of]
     parts += [f"({' <-> '.join(map(lexeme, words))})" for words in phrases]
     if not all_of and any_of:
@@ -42,16 +43,13 @@ def query(any_of: Sequence[str], all_of: Sequence[str], phrases: Sequence[Sequen
     return " & ".join(parts)
 
 
-def spelt(term: str) -> str:
-    """The term in letters and digits: what its parser would cut at is written in hex."""
+def line(terms: Iterable[str]) -> str:
+    """Return the terms as a text for pg_textsearch."""
+    return " ".join(map(_alphanumeric, terms))
+
+
+def _alphanumeric(term: str) -> str:
+    """Write the term with letters and digits; other characters in hexadecimal."""
     if term.isascii() and term.isalnum():
         return term if not term.startswith("zz") else f"zz{term}"
-    return "".join(mark if _is_plain(mark) else f"zz{ord(mark):x}zz" for mark in term)
-
-
-def _is_plain(mark: str) -> bool:
-    return mark.isalpha() or ("0" <= mark <= "9")
-
-
-def line(terms: Iterable[str]) -> str:
-    return " ".join(map(spelt, terms))
+    return "".join(mark if mark.isalpha() or "0" <= mark <= "9" else f"zz{ord(mark):x}zz" for mark in term)

@@ -1,4 +1,4 @@
-"""The difference between the points that Qdrant has and those that the truth asks for."""
+"""The difference between the points that Qdrant has and those that the records require."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from trivet.stores.qdrant.points import Row
 from trivet.stores.qdrant.tags import FIELD
 
-CLOSE = 1e-3  # how far from 1 the cosine of a vector and its copy may be: a server may keep it quantised
+CLOSE = 1e-3  # 1 minus the cosine of a vector and its copy: a server may quantise vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is wrong with some points; the kinds name their numbers, for a report."""
+    """The points that are wrong; ``kinds`` has their numbers by what is wrong, for a report."""
 
     wrong: list[Row] = field(default_factory=list)  # as they should be
     strays: list[int] = field(default_factory=list)
@@ -25,13 +25,13 @@ class Difference:
         }
         return Difference([], [*self.strays, *other.strays], kinds)
 
-    def named(self) -> list[tuple[str, list[int]]]:
+    def by_kind(self) -> list[tuple[str, list[int]]]:
         """Return each kind with the numbers of its points."""
         return [*self.kinds.items(), ("without a passage", self.strays)]
 
 
 def difference_of(rows: Sequence[Row], here: Mapping[int, Row], vectors: bool) -> Difference:
-    """Compare the points there should be with those that are here, by vector too where these were read."""
+    """Compare the points that should exist with those that do; also their vectors if ``vectors``."""
     wrong: list[Row] = []
     kinds: dict[str, list[int]] = {}
     for row in rows:
@@ -43,7 +43,7 @@ def difference_of(rows: Sequence[Row], here: Mapping[int, Row], vectors: bool) -
 
 
 def _kind(row: Row, here: Row | None, vectors: bool) -> str:
-    """What is wrong with a point; nothing where it is as it should be."""
+    """Return what is wrong with a point, or an empty text."""
     if here is None:
         return "missing"
     _, vector, payload = row

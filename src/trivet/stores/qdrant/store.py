@@ -1,4 +1,4 @@
-"""Where is it kept? Documents and words in a companion store, vectors in Qdrant."""
+"""The Qdrant store: vectors in Qdrant, everything else in a record store, which is SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,78 +6,94 @@ import secrets
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from trivet.errors import InputError, StoreError
-from trivet.stores.contract import Shelf
-from trivet.stores.qdrant.place import Place
+from trivet.stores import StoreType, is_there, open_keys, open_store, scheme_of
+from trivet.stores.contract import Collection, KeyTable
+from trivet.stores.qdrant.address import Address
+from trivet.stores.qdrant.collection import NAME_KEY, QdrantCollection
 from trivet.stores.qdrant.points import Points
-from trivet.stores.qdrant.shelf import HIDDEN, QdrantShelf
+from trivet.stores.qdrant.sync import PointSync
 
 
 class QdrantStore:
-    def __init__(self, url: str) -> None:
-        from trivet.stores import open_store, scheme_of
+    """The collections at one address of Qdrant."""
 
+    def __init__(self, url: str) -> None:
         self.url = url
-        self._place = Place.parse(url)
-        if scheme_of(self._place.words).startswith("qdrant"):
+        self._address = Address.parse(url)
+        if scheme_of(self._address.records).startswith("qdrant"):
             raise InputError("store: words= names another Qdrant; name a file or a PostgreSQL store")
-        if self._place.local:
-            Path(self._place.client["path"]).parent.mkdir(parents=True, exist_ok=True)
-        self._companion = open_store(self._place.words)
+        if self._address.local:
+            Path(self._address.client["path"]).parent.mkdir(parents=True, exist_ok=True)
+        self._records = open_store(self._address.records)
         try:
-            self._points = Points(self._place)
+            self._points = Points(self._address)
         except StoreError:
-            self._companion.close()
+            self._records.close()
             raise
 
     @property
     def path(self) -> str:
-        return self._place.shown
+        return self._address.shown
 
-    def shelf(self, name: str, config: Mapping[str, Any], settings: str) -> Shelf:
-        asked = {key: value for key, value in config.items() if key != HIDDEN}
-        if name not in self._companion.names():
-            asked[HIDDEN] = secrets.token_hex(6)
-        inner = self._companion.shelf(name, asked, settings)
-        return cast(Shelf, self._wrapped(inner))
+    def collection(self, name: str, config: Mapping[str, Any], settings: str) -> QdrantCollection:
+        given = {key: value for key, value in config.items() if key != NAME_KEY}
+        if name not in self._records.names():
+            given[NAME_KEY] = secrets.token_hex(6)
+        records = self._records.collection(name, given, settings)
+        return QdrantCollection(self, records, self._sync(records))
 
-    def _wrapped(self, inner: Shelf) -> QdrantShelf:
-        # a companion that was there before Qdrant was: its address and the name tell the collection
-        known = blake2b(f"{self._companion.path}\0{inner.name}".encode(), digest_size=6).hexdigest()
-        token = inner.config.get(HIDDEN) or known
-        return QdrantShelf(self, inner, self._points, f"{self._place.prefix}-{token}", self._place.tenant)
+    def _sync(self, records: Collection) -> PointSync:
+        # a collection that was created without Qdrant has no name there: its address and its name make one
+        made = blake2b(f"{self._records.path}\0{records.name}".encode(), digest_size=6).hexdigest()
+        name = f"{self._address.prefix}-{records.config.get(NAME_KEY) or made}"
+        return PointSync(records, self._points, name, self._address.tenant)
 
     def names(self) -> list[str]:
-        return self._companion.names()
+        return self._records.names()
 
     def drop(self, name: str) -> None:
-        if name in self._companion.names():
-            self._wrapped(self._companion.shelf(name, {}, "")).drop_points()
-        self._companion.drop(name)
+        if name in self._records.names():
+            self._sync(self._records.collection(name, {}, "")).drop()
+        self._records.drop(name)
 
     def problems(self) -> list[str]:
-        return self._companion.problems()
+        return self._records.problems()
 
     def sizes(self) -> tuple[int, int]:
-        store, index = self._companion.sizes()
-        if self._place.local:
-            folder = Path(self._place.client["path"])
+        records, index = self._records.sizes()
+        if self._address.local:
+            folder = Path(self._address.client["path"])
             index += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        return store, index
+        return records, index
 
     def cursor_key(self) -> bytes:
-        return self._companion.cursor_key()
+        return self._records.cursor_key()
 
     def reclaim(self) -> None:
-        """The companion's; Qdrant merges its own segments."""
-        self._companion.reclaim()
+        """Reclaim the space of the record store; Qdrant does it for its own."""
+        self._records.reclaim()
 
     def files(self) -> set[Path]:
-        own = {Path(self._place.client["path"]).resolve()} if self._place.local else set()
-        return self._companion.files() | own
+        own = {Path(self._address.client["path"]).resolve()} if self._address.local else set()
+        return self._records.files() | own
+
+    def backup(self, target: Path, progress: Any = None) -> int:
+        raise InputError("backup: this store is on a server; use the server's own backup, or `trivet copy` to a file")
 
     def close(self) -> None:
         self._points.close()
-        self._companion.close()
+        self._records.close()
+
+
+def _exists(url: str) -> bool:
+    return is_there(Address.parse(url).records)
+
+
+def _keys(url: str) -> KeyTable:
+    return open_keys(Address.parse(url).records)
+
+
+STORE = StoreType(QdrantStore, _exists, _keys)

@@ -1,8 +1,8 @@
-"""How does Qdrant know which documents a filter allows?
+"""Filters for Qdrant.
 
-Every point carries its document's metadata as tags, ``place=s:harbour``, in one indexed field. What tags say (equal,
-one of, there is one; and, or, not of those) the server sifts; a range it cannot. The companion, which knows all of it,
-decides in the end: so a filter given to the server may let too much through and never too little.
+Every point has the metadata of its document as tags, ``place=s:harbour``, in one indexed field. Qdrant applies what
+tags can express (equal, one of, exists; and, or, not of those), which excludes ranges and parts of texts. The record
+store decides in the end: a filter given to Qdrant may allow too much, but never too little.
 """
 
 from __future__ import annotations
@@ -13,15 +13,31 @@ from typing import Any
 
 from qdrant_client import models
 
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, Value, flatten, is_text, split_field
+from trivet.filters import (
+    And,
+    Contains,
+    Eq,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    Prefix,
+    Range,
+    Value,
+    flatten,
+    is_text,
+    split_field,
+)
 from trivet.types import Document
 
 FIELD = "tags"
-BLANK = "@blank"  # of a point that no question may find: it has no meaning, or is no passage
-LONGEST = 200  # characters of a value; a longer one is told by its hash
+BLANK = "@blank"  # tag of a point that no query may find: its vector is all zeros, or it is the marker
+LONGEST = 200  # characters of a value; a longer one is replaced by its hash
 
 
 def tags_of(document: Document) -> list[str]:
+    """Return the tags of a document."""
     found = [tag(f"@{name}", getattr(document, name)) for name in ("id", "kind", "title")]
     for key, value in flatten(document.meta):
         found += [key_tag(key), tag(key, value)]
@@ -29,10 +45,12 @@ def tags_of(document: Document) -> list[str]:
 
 
 def key_tag(key: str) -> str:
+    """Return the tag that says that a key exists."""
     return f"{key}?"
 
 
 def tag(key: str, value: Value) -> str:
+    """Return the tag of a value; equal numbers have equal tags."""
     if not is_text(value):
         number = float(value)
         return f"{key}=n:{int(value) if number == int(value) else number!r}"
@@ -41,7 +59,7 @@ def tag(key: str, value: Value) -> str:
 
 
 def compile_filter(where: Filter) -> tuple[models.Filter | None, bool]:
-    """(what the server can sift, None for everything; whether that is all of it)."""
+    """Return what Qdrant can apply, None for nothing, and whether that is the whole filter."""
     match where:
         case And(parts):
             compiled = [compile_filter(part) for part in parts]
@@ -62,7 +80,7 @@ def compile_filter(where: Filter) -> tuple[models.Filter | None, bool]:
             return _any_of(field, (value,))
         case In(field, values):
             return _any_of(field, values)
-        case Range():
+        case Range() | Prefix() | Contains():
             return None, False
 
 
@@ -85,10 +103,11 @@ def _all(parts: Iterable[models.Filter]) -> models.Filter | None:
 
 
 def only(did: int) -> models.Filter:
+    """Return the filter for one document."""
     return models.Filter(must=[models.FieldCondition(key="did", match=models.MatchValue(value=did))])
 
 
 def without_blank(where: models.Filter | None) -> models.Filter:
-    """What the filter allows, and no point that is marked as having no meaning."""
+    """Return the filter without points that no query may find."""
     blank = models.FieldCondition(key=FIELD, match=models.MatchValue(value=BLANK))
     return models.Filter(must=[where] if where is not None else None, must_not=[blank])

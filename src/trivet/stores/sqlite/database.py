@@ -1,9 +1,9 @@
-"""How do many threads and processes share one SQLite file?
+"""One SQLite file, shared by many threads and processes.
 
-Readers have a connection per thread; writers take turns: threads by a lock, processes by ``BEGIN IMMEDIATE`` with a
-long busy timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed process. A file that is
-replaced, moved or deleted while it is open is noticed before and after every write: what would go to a file that
-nobody can find again is refused. Every sqlite3 error leaves here as a ``StoreError`` that says what to do.
+Each thread reads with a connection of its own. One writer at a time: threads wait for a lock, processes for ``BEGIN
+IMMEDIATE`` with a long busy timeout. ``synchronous=FULL`` makes a commit survive a power cut, not only a killed
+process. A file that is replaced, moved or deleted while it is open is noticed before and after every write, and the
+write is refused. Every sqlite3 error is raised as a ``StoreError`` that says what to do.
 """
 
 from __future__ import annotations
@@ -21,30 +21,22 @@ from pathlib import Path
 from urllib.parse import quote
 from weakref import WeakSet
 
-from trivet import deadline
+from trivet.concurrency import deadline
 from trivet.errors import InputError, StoreBusyError, StoreError, StoreReplacedError
-from trivet.stores.sqlite.lock_holders import holders
-from trivet.stores.sqlite.log import check_log
+from trivet.stores.indexes.file_locks import SLICE_SECONDS, Wait, named
+from trivet.stores.indexes.lock_holders import holders
+from trivet.stores.sqlite.lock_waiting import PAUSE, STOPPED_SECONDS, granted, is_busy, store_holders
 from trivet.stores.sqlite.schema import MIGRATIONS, statements
-from trivet.stores.sqlite.waiting import (
-    PAUSE,
-    SLICE_SECONDS,
-    STOPPED_SECONDS,
-    Wait,
-    granted,
-    is_busy,
-    named,
-    store_holders,
-)
+from trivet.stores.sqlite.write_ahead_log import check_log
 
 BUSY_SECONDS = 120.0  # a writer waits for the others this long before it gives up
 CLOSE_SECONDS = 10.0  # closing waits this long for calls of other threads to end
 LOG_SECONDS = 30.0  # compacting waits this long for readers of an old state
-# By itself a store gives back free pages only where they are many, and where it takes a second or two.
+# A store gives free pages back by itself only where they are many and it takes a second or two.
 VACUUM_SHARE, VACUUM_FROM, VACUUM_AT_MOST = 0.25, 64_000_000, 256_000_000  # of all pages; bytes; bytes in use
-REOPENINGS = 5  # of a file that is replaced again and again while it is being opened
+REOPENINGS = 5  # attempts to open a file that is replaced meanwhile
 
-_OPEN: WeakSet[Database] = WeakSet()  # of this process: a POSIX lock does not tell one of its own from another
+_OPEN: WeakSet[Database] = WeakSet()  # of this process: its own POSIX locks do not keep it out
 
 FileId = tuple[int, int]  # device and inode
 
@@ -65,6 +57,8 @@ def file_id(path: Path) -> FileId | None:
 
 
 class Database:
+    """The connections of this process to one SQLite file."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self._write_lock, self._wait = threading.RLock(), Wait(STOPPED_SECONDS)
@@ -77,7 +71,7 @@ class Database:
         self._check_place()
         self.read_only = not _writable(path)
         self._log = Path(f"{path}-wal")
-        self.file: FileId | None = None  # what the path named when it was opened; None until it is
+        self.file: FileId | None = None  # the file that was opened; None until it is
         self._log_id: FileId | None = None
         try:
             with self.explained():
@@ -88,13 +82,13 @@ class Database:
         _OPEN.add(self)
 
     def _open(self) -> None:
-        """Open the file; again where it was replaced meanwhile: SQLite would go on with the one that is gone."""
+        """Open the file; again where it was replaced meanwhile: SQLite would keep using the old one."""
         for _ in range(REOPENINGS):
             before = file_id(self.path)
             self._open_once()
             found = file_id(self.path)
             if found is not None and before in (None, found):
-                # neither the file nor its log becomes another one while a connection is open, unless by other hands
+                # SQLite replaces neither the file nor its log while a connection is open; another program may
                 self.file, self._log_id = found, None if self.read_only else file_id(self._log)
                 return
             self._close_all()
@@ -104,7 +98,7 @@ class Database:
         check_log(self.path, f"file:{quote(self._name)}?mode=ro", BUSY_SECONDS)
         self._stamp = self._read_stamp()
         connection = self._writer = self._connect(None, SLICE_SECONDS)
-        version = self._version(connection)  # before anything is changed: it may be another program's file
+        version = self._version(connection)  # before any change: it may be a file of another program
         if not self.read_only:
             self._use_wal(connection)
             self._migrate()
@@ -120,17 +114,17 @@ class Database:
         return self._closed
 
     def check_file(self) -> None:
-        """Refuse to go on where the path no longer names the file that is open."""
+        """Raise ``StoreReplacedError`` where the path no longer names the file that is open."""
         self._check_open()
         if file_id(self.path) == self.file and (self._log_id is None or file_id(self._log) == self._log_id):
             if self.read_only and self._read_stamp() != self._stamp:
                 self._see_again()
             return
-        told = f"store: {str(self.path)!r} was replaced, moved or deleted while it was open"
-        raise StoreReplacedError(f"{told} (was a backup put in its place?); open it again")
+        message = f"store: {str(self.path)!r} was replaced, moved or deleted while it was open"
+        raise StoreReplacedError(f"{message} (was a backup put in its place?); open it again")
 
     def _read_stamp(self) -> tuple[int, int, bool] | None:
-        """What changes when somebody writes beside a reader that cannot write: SQLite does not look by itself there."""
+        """Return what changes when another process writes; SQLite does not notice it in a read-only place."""
         if not self.read_only:
             return None
         with contextlib.suppress(OSError):
@@ -139,14 +133,14 @@ class Database:
         return None
 
     def _see_again(self) -> None:
-        """Let every thread connect anew: a connection that was told that nobody writes never looks again."""
+        """Let every thread connect again: an immutable connection never notices a change."""
         with self._opened_lock:
             self._stamp = self._read_stamp()
             self._local = threading.local()
 
     def _check_place(self) -> None:
         try:
-            self._name = os.fsencode(self.path)  # a name that is no UTF-8 is a name too
+            self._name = os.fsencode(self.path)  # file names need not be UTF-8
         except UnicodeEncodeError:
             self._name = b"\0"
         if b"\0" in self._name:
@@ -172,12 +166,12 @@ class Database:
             check_same_thread=False,
             cached_statements=256,
         )
-        # it reads the schema: the first statement that may find the store locked
+        # the first statement that reads the schema, and may find the store locked
         granted(self.path, lambda: connection.execute("PRAGMA synchronous=FULL"), BUSY_SECONDS)
         connection.execute(f"PRAGMA busy_timeout={1_000 * min(timeout, BUSY_SECONDS):.0f}")
         connection.execute("PRAGMA foreign_keys=OFF")
-        # What is deleted is overwritten with zeros at once: 500 documents in one call take 13 to 19 ms of processor
-        # time in place of 10 to 13; one at a time they take no longer.
+        # Overwrite deleted rows with zeros at once: 500 documents in one call take 13 to 19 ms of processor time
+        # instead of 10 to 13; one at a time they take no longer.
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("PRAGMA cache_size=-16000")
         connection.execute("PRAGMA temp_store=MEMORY")
@@ -188,8 +182,8 @@ class Database:
     def _mode(self) -> str:
         if not self.read_only:
             return ""
-        # What a killed writer left in the -wal file counts; where there is none, a read-only place cannot hold SQLite's
-        # -shm file and `immutable` says that none is needed, until somebody who can write does (``check_file``).
+        # What a killed writer left in the -wal file is read. Without one, `immutable` says that no -shm file is needed,
+        # which a read-only place cannot have, until another process writes (``check_file``).
         return "?mode=ro" if self._has_log() else "?mode=ro&immutable=1"
 
     def _has_log(self) -> bool:
@@ -197,7 +191,7 @@ class Database:
         return any(path.exists() and path.stat().st_size for path in beside)
 
     def _version(self, connection: sqlite3.Connection) -> int:
-        connection.execute("BEGIN")  # one moment: another process may be making the store right now
+        connection.execute("BEGIN")  # one state: another process may be creating the store
         try:
             version = granted(self.path, lambda: connection.execute("PRAGMA user_version").fetchone()[0], BUSY_SECONDS)
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
@@ -213,7 +207,7 @@ class Database:
         return int(version)
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch a new file to the write-ahead log; whoever has it open at all is in the way."""
+        """Switch a new file to the write-ahead log; any process that has it open must be waited for."""
         granted(self.path, lambda: connection.execute("PRAGMA journal_mode=WAL"), BUSY_SECONDS, in_the_way=holders)
 
     def _migrate(self) -> None:
@@ -228,12 +222,11 @@ class Database:
             connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
 
     def read(self) -> sqlite3.Connection:
-        """Return this thread's connection: the one of its ``snapshot`` where it reads one, else one that sees the
-        newest state with every statement."""
+        """Return this thread's connection: that of its ``snapshot``, else one that sees the newest state."""
         return getattr(self._local, "snapshot", None) or self.newest()
 
     def newest(self) -> sqlite3.Connection:
-        """Return this thread's connection that sees the newest state: what indexes are brought up to date from."""
+        """Return this thread's connection that sees the newest state, from which indexes are updated."""
         return self._own("connection")
 
     def _own(self, name: str) -> sqlite3.Connection:
@@ -241,7 +234,7 @@ class Database:
         deadline.check()
         connection: sqlite3.Connection | None = getattr(self._local, name, None)
         if connection is None:
-            self._forget_dead_threads()
+            self._close_dead_threads()
             connection = self._connect(threading.current_thread())
             connection.set_progress_handler(deadline.passed, deadline.INSTRUCTIONS)
             setattr(self._local, name, connection)
@@ -249,6 +242,7 @@ class Database:
 
     @property
     def in_snapshot(self) -> bool:
+        """Whether this thread reads a snapshot."""
         return getattr(self._local, "snapshot", None) is not None
 
     @contextlib.contextmanager
@@ -270,8 +264,8 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("COMMIT")
 
-    def _forget_dead_threads(self) -> None:
-        """A server may start a thread a request: their connections would use up the file handles."""
+    def _close_dead_threads(self) -> None:
+        """Close the connections of ended threads: a server may start a thread for each request."""
         with self._opened_lock:
             dead = [item for item in self._opened if item[0] is not None and not item[0].is_alive()]
             self._opened = [item for item in self._opened if item not in dead]
@@ -281,7 +275,7 @@ class Database:
 
     @contextlib.contextmanager
     def moment(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own that sees one moment of the file, however long it reads: for checks and backups."""
+        """Give a connection of its own that sees one state, however long it reads: for checks and backups."""
         with self.explained():
             self._check_open()
             connection = self._connect(None)
@@ -296,7 +290,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self, seconds: float | None = None) -> Iterator[sqlite3.Connection]:
-        """One write transaction: all of it or nothing. ``StoreBusyError``: others did not let go of it for so long."""
+        """Begin a write transaction; ``StoreBusyError`` where other writers kept the lock for so many seconds."""
         self._check_open()
         if self.read_only:
             raise StoreError(f"store: {str(self.path)!r} is read-only; nothing was written")
@@ -304,8 +298,8 @@ class Database:
         seconds = deadline.within(BUSY_SECONDS if seconds is None else seconds)
         with self._turn(seconds), self.explained():
             connection = self._writer
-            patience = int(1000 * min(seconds, SLICE_SECONDS))
-            connection.execute(f"PRAGMA busy_timeout={patience}")
+            milliseconds = int(1000 * min(seconds, SLICE_SECONDS))
+            connection.execute(f"PRAGMA busy_timeout={milliseconds}")
             granted(self.path, lambda: connection.execute("BEGIN IMMEDIATE"), seconds, self._wait)
             try:
                 if self.file is not None:
@@ -317,11 +311,11 @@ class Database:
                 with contextlib.suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
                 raise
-            if self.file is not None:  # a write that went to a file nobody can find again is not acknowledged
+            if self.file is not None:  # a write to a file that was replaced is not acknowledged
                 self.check_file()
 
     def vacuum_if_worth_it(self) -> None:
-        """Give free pages back where they are many and the file is small enough that writers wait a second or two."""
+        """Give free pages back where they are many and writers wait for a second or two at most."""
         with self.explained():
             connection = self.newest()
             free, pages, size = (
@@ -333,9 +327,9 @@ class Database:
             self.vacuum()
 
     def vacuum(self) -> None:
-        """Write the file anew without free pages, and empty its log: what was deleted is in neither.
+        """Rewrite the file without free pages, and empty its log: deleted rows are in neither.
 
-        Writers of other processes wait meanwhile, readers do not. It needs room for two more copies for a moment.
+        Writers of other processes wait meanwhile, readers do not. It needs space for two more copies.
         """
         self._check_open()
         if self.read_only:
@@ -354,13 +348,13 @@ class Database:
                 connection.close()
 
     def _empty_log(self, connection: sqlite3.Connection) -> None:
-        """Move the log into the file and cut it to nothing; whoever reads an old state is waited for."""
+        """Move the log into the file and truncate it; wait for readers of an old state."""
         until = time.monotonic() + LOG_SECONDS
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # busy
             if time.monotonic() > until:
-                told = f"store: {str(self.path)!r}: a reader kept its log in use for {LOG_SECONDS:g} s"
+                message = f"store: {str(self.path)!r}: a reader kept its log in use for {LOG_SECONDS:g} s"
                 raise StoreBusyError(
-                    f"{told}; what was deleted may still be in it: end that reader, then compact again"
+                    f"{message}; what was deleted may still be in it: end that reader, then compact again"
                 )
             time.sleep(PAUSE)
 
@@ -369,8 +363,8 @@ class Database:
         for folder in {self.path.parent, Path(os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir())}:
             free = shutil.disk_usage(folder).free
             if free < needed:
-                told = f"compact: {str(folder)!r} has {free:,} bytes free, and a copy of the store needs {needed:,}"
-                raise StoreError(f"{told}; free some space, then compact again. Nothing was changed in the file")
+                message = f"compact: {str(folder)!r} has {free:,} bytes free, and a copy of the store needs {needed:,}"
+                raise StoreError(f"{message}; free some space, then compact again. Nothing was changed in the file")
 
     @contextlib.contextmanager
     def _turn(self, seconds: float) -> Iterator[None]:
@@ -385,8 +379,10 @@ class Database:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """sqlite3's errors, told to a person; what uses a connection does so in here, and ``close`` waits for it."""
+        """Turn sqlite3's errors into ``StoreError``; every use of a connection is in here: ``close`` waits for it."""
         with self._idle:
+            if not self._busy:  # else ``close`` still waits, and a call that has begun may end
+                self._check_open()
             self._busy += 1
         try:
             yield
@@ -406,15 +402,16 @@ class Database:
         if os.getpid() != self._pid:  # SQLite's connections and our threads do not survive a fork
             raise StoreError(f"store: {str(self.path)!r} was opened before this process was forked; open it here again")
         if self._closed:
-            raise StoreError(f"store: {str(self.path)!r} is closed; open it again with trivet.open")
+            raise StoreError(f"store: {str(self.path)!r} is closed; open it again")
 
     def close(self) -> None:
-        self._closed = True
-        if os.getpid() != self._pid:  # they are the parent's connections
+        if os.getpid() != self._pid:  # the connections are the parent's
+            self._closed = True
             return
         with self._idle:
+            self._closed = True
             if not self._idle.wait_for(lambda: self._busy == 0, timeout=CLOSE_SECONDS):
-                return  # closing a connection under a thread that uses it would crash the process
+                return  # closing a connection that a thread uses would crash the process
         self._close_all()
 
     def _close_all(self) -> None:
@@ -426,7 +423,7 @@ class Database:
 
 
 def _writable(path: Path) -> bool:
-    """Can the file and its folder be written? SQLite needs both (the -wal file lies beside the store)."""
+    """Tell whether the file and its folder can be written; SQLite needs both, for the -wal file."""
     if path.exists() and not os.access(path, os.W_OK):
         return False
     return os.access(path.parent, os.W_OK)
@@ -448,8 +445,8 @@ _ADVICE = (
 
 def _explanation(path: Path, error: sqlite3.Error) -> str:
     if is_busy(error):
-        told = f"{named(store_holders(path))} kept it locked for {BUSY_SECONDS:g} s; try again"
-        return f"store: {str(path)!r}: {told} ({error})"
+        cause = f"{named(store_holders(path))} kept it locked for {BUSY_SECONDS:g} s; try again"
+        return f"store: {str(path)!r}: {cause} ({error})"
     for sign, advice in _ADVICE:
         if sign in str(error):
             return f"store: {str(path)!r}: {advice} ({error})"

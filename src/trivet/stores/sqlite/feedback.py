@@ -1,29 +1,67 @@
-"""Which documents were judged good or bad answers, and to which questions?
+"""The feedback of one collection: which documents were judged good or bad answers to which queries.
 
-Part of the truth, beside the documents: an export carries it and ``drop`` deletes it. A document that is deleted keeps
-what was said of it, because its id may come back (a file that is moved away, an import that is done again); who learns
-from feedback passes over the ids that are gone. Every function here works inside a transaction the caller holds.
+It is kept with the documents: an export has it and dropping the collection deletes it. A deleted document keeps its
+feedback, because its id may come back (a file that is moved away, an import that is repeated).
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from trivet.errors import StoreError
+from trivet.errors import NotFoundError, StoreError
+from trivet.filters import Filter
+from trivet.stores.sqlite.filters import Visibility
+from trivet.stores.sqlite.rows import CollectionRows, visible
 from trivet.types import Feedback
 
 
-def record(connection: sqlite3.Connection, cid: int, given: Feedback) -> None:
-    """What is said now replaces what was said before, even where the clock was set back in between."""
-    forget(connection, cid, given.query, given.id)
-    restore(connection, cid, [given])
+class SqliteFeedback:
+    """The judgements of hits in one collection. No index holds them, so they keep the version."""
+
+    def __init__(self, rows: CollectionRows, visibility: Visibility, sweep_expired: Callable[[], None]) -> None:
+        self._rows, self._cid, self._visibility, self._sweep_expired = rows, rows.cid, visibility, sweep_expired
+
+    def add(self, given: Feedback, within: Filter | None = None) -> None:
+        self._sweep_expired()
+        with self._rows.noting() as connection:
+            if not visible(connection, self._cid, [given.id], within):
+                message = f"document {given.id!r} not found in collection {self._rows.name!r}"
+                raise NotFoundError(f"feedback: {message}; give the id that a search shows")
+            # it replaces an earlier judgement even where the clock was set back in between
+            _delete(connection, self._cid, given.query, given.id)
+            _restore(connection, self._cid, [given])
+
+    def restore(self, given: Sequence[Feedback], within: Filter | None = None) -> int:
+        with self._rows.noting() as connection:
+            if within is not None:
+                seen = visible(connection, self._cid, [item.id for item in given], within)
+                given = [item for item in given if item.id in seen]
+            return _restore(connection, self._cid, given)
+
+    def remove(self, query: str | None, id: str | None, within: Filter | None = None) -> int:
+        with self._rows.noting() as connection:
+            if within is None:
+                return _delete(connection, self._cid, query, id)
+            sql = (
+                "SELECT DISTINCT id FROM feedback WHERE cid = ? AND query = coalesce(?, query) AND id = coalesce(?, id)"
+            )
+            ids = [found for (found,) in connection.execute(sql, (self._cid, query, id))]
+            seen = visible(connection, self._cid, ids, within)
+            return sum(_delete(connection, self._cid, query, each) for each in sorted(seen))
+
+    def read(self, where: Filter | None = None) -> list[Feedback]:
+        self._rows.state()  # refuses a collection that was dropped
+        with self._rows.snapshot():
+            sql = "SELECT query, id, good, at FROM feedback WHERE cid = ? ORDER BY at, seq"
+            found = [_feedback(*row) for row in self._rows.all(sql, (self._cid,))]
+            hidden = self._visibility.hidden([item.id for item in found], where)
+        return [item for item in found if item.id not in hidden]
 
 
-def restore(connection: sqlite3.Connection, cid: int, given: Sequence[Feedback]) -> int:
-    """What was said elsewhere, at its own time: a verdict that is later stays. Returns how many were news."""
+def _restore(connection: sqlite3.Connection, cid: int, given: Sequence[Feedback]) -> int:
+    """Add judgements with their times, unless a later one is there; return how many were new."""
     return connection.executemany(
         "INSERT OR REPLACE INTO feedback (cid, query, id, good, at) SELECT :cid, :query, :id, :good, :at "
         "WHERE NOT EXISTS (SELECT 1 FROM feedback WHERE cid = :cid AND query = :query AND id = :id "
@@ -35,37 +73,19 @@ def restore(connection: sqlite3.Connection, cid: int, given: Sequence[Feedback])
     ).rowcount
 
 
-def forget(connection: sqlite3.Connection, cid: int, query: str | None, identifier: str | None) -> int:
-    """Of one question, of one document, of one for the other, or all of it."""
-    named = {"cid": cid, "query": query, "id": identifier}
-    conditions = " AND ".join(f"{column} = :{column}" for column, value in named.items() if value is not None)
-    return connection.execute(f"DELETE FROM feedback WHERE {conditions}", named).rowcount
+def _delete(connection: sqlite3.Connection, cid: int, query: str | None, id: str | None) -> int:
+    """Delete the judgements on a query, a document, or both; all of them where neither is given."""
+    given = {"cid": cid, "query": query, "id": id}
+    conditions = " AND ".join(f"{column} = :{column}" for column, value in given.items() if value is not None)
+    return connection.execute(f"DELETE FROM feedback WHERE {conditions}", given).rowcount
 
 
-def forget_of(connection: sqlite3.Connection, cid: int, ids: Sequence[str]) -> None:
-    """Everything that was said of these documents."""
-    sql = "DELETE FROM feedback WHERE cid = ? AND id IN (SELECT value FROM json_each(?))"
-    connection.execute(sql, (cid, json.dumps(list(ids))))
-
-
-def judged(connection: sqlite3.Connection, cid: int, query: str | None, identifier: str | None) -> list[str]:
-    """The ids that were judged: for one question, or this one id, or all."""
-    sql = "SELECT DISTINCT id FROM feedback WHERE cid = ? AND query = coalesce(?, query) AND id = coalesce(?, id)"
-    return [id for (id,) in connection.execute(sql, (cid, query, identifier))]
-
-
-def read(connection: sqlite3.Connection, cid: int) -> list[Feedback]:
-    """All of it, in the order it was said."""
-    rows = connection.execute("SELECT query, id, good, at FROM feedback WHERE cid = ? ORDER BY at, seq", (cid,))
-    return [_feedback(*row) for row in rows]
-
-
-def _feedback(query: str, identifier: str, good: int, at: float) -> Feedback:
+def _feedback(query: str, id: str, good: int, at: float) -> Feedback:
     try:
-        moment = datetime.fromtimestamp(at, UTC)
+        time = datetime.fromtimestamp(at, UTC)
     except (ValueError, TypeError, OverflowError):  # bytes that are not the ones that were written
-        moment = None
-    if moment is None or not isinstance(query, str) or not isinstance(identifier, str):
-        told = f"the feedback on {identifier!r} for {query!r} is damaged"
-        raise StoreError(f"store: {told}; run `trivet doctor`, then restore a backup or an export")
-    return Feedback(query, identifier, bool(good), moment)
+        time = None
+    if time is None or not isinstance(query, str) or not isinstance(id, str):
+        message = f"the feedback on {id!r} for {query!r} is damaged"
+        raise StoreError(f"store: {message}; run `trivet doctor`, then restore a backup or an export")
+    return Feedback(query, id, bool(good), time)

@@ -1,7 +1,7 @@
-"""How does SQLite find the documents a filter allows?
+"""Filters compiled to SQL.
 
-Each shape becomes a SELECT of document row numbers; And, Or and Not are INTERSECT, UNION and EXCEPT. Values travel as
-parameters only. ``trivet.filters.matches`` is the meaning this is tested against.
+Each condition becomes a SELECT of document numbers; And, Or and Not become INTERSECT, UNION and EXCEPT. Values are
+parameters only. The tests compare the result with ``trivet.filters.matches``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trivet.filters import And, Eq, Exists, Filter, In, Not, Or, Range, Value, is_text, split_field
+from trivet.filters import (
+    And,
+    Contains,
+    Eq,
+    Exists,
+    Filter,
+    In,
+    Not,
+    Or,
+    Prefix,
+    Range,
+    Value,
+    as_range,
+    is_text,
+    split_field,
+)
 
 Sql = tuple[str, list[Any]]
 
@@ -18,7 +33,7 @@ _SYMBOLS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 def compile_filter(where: Filter, cid: int) -> Sql:
-    """(SELECT did …, parameters). Parts are named one after another: SQLite's parser has room for few nested levels."""
+    """Return the SELECT and its parameters. Parts are named one by one: SQLite's parser allows few nested levels."""
     steps: list[Sql] = []
     last = _named(where, cid, steps)
     if len(steps) == 1:
@@ -28,7 +43,7 @@ def compile_filter(where: Filter, cid: int) -> Sql:
 
 
 def _named(where: Filter, cid: int, steps: list[Sql]) -> str:
-    """Add the SELECTs that find what the filter allows; what reads the last of them."""
+    """Add the SELECTs of a filter to ``steps``; return one that reads the last of them."""
     match where:
         case And(parts):
             found = _compound(parts, " INTERSECT ", cid, steps) if parts else _everything(cid)
@@ -46,6 +61,10 @@ def _named(where: Filter, cid: int, steps: list[Sql]) -> str:
             found = _any_of(field, values, cid)
         case Range():
             found = _range(where, cid)
+        case Prefix():
+            found = _range(as_range(where), cid)
+        case Contains(field, text):  # not LIKE: no character of a text is a wildcard
+            found = _select(field, cid, "typeof({column}) = 'text' AND instr({column}, ?) > 0", [text])
     steps.append(found)
     return f"SELECT did FROM part{len(steps) - 1}"
 
@@ -68,7 +87,7 @@ def _any_of(field: str, values: tuple[Value, ...], cid: int) -> Sql:
         return _nothing()
     if len(wanted) == 1:
         return _select(field, cid, "{column} = ?", wanted)
-    # One parameter however long the list: a scope can hold thousands of session ids. SQLite's JSON ends a text at NUL.
+    # One parameter for a list of any length: a filter may have thousands of session ids. SQLite's JSON ends at NUL.
     plain = [value for value in wanted if not (is_text(value) and "\0" in str(value))]
     odd = [value for value in wanted if is_text(value) and "\0" in str(value)]
     tests = ["{column} IN (SELECT value FROM json_each(?))", *["{column} = ?"] * len(odd)]
@@ -86,7 +105,7 @@ def _range(where: Range, cid: int) -> Sql:
 
 
 def _comparable(field: str, value: Value) -> bool:
-    """A typed column turns '1' into 1 before comparing (affinity); in ``matches`` they differ, so never ask it to."""
+    """Tell whether a column can hold the value: a typed column would turn '1' into 1 (affinity), unlike ``matches``."""
     built_in, name = split_field(field)
     return not built_in or is_text(value) == (name in _TEXT_COLUMNS)
 

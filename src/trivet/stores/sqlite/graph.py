@@ -1,380 +1,162 @@
-"""Which documents name which concepts, kept ready to walk?
+"""The graph index of one collection: mentions of concepts, and the edges between documents.
 
-A projection of the passages: the bulk is a *snapshot* on disk, the rest a tail in memory, both of them ``Block``s. It
-knows the last passage and the last removal it has applied and reads what comes after; a snapshot is written under
-another name and renamed, so it is whole or absent, and a damaged or foreign one is deleted and made again. Made when a
-profile first gives the graph a weight; links, metadata and sessions are no part of it: they are read from the truth
-(``ties.py``), since they change without a passage changing.
+Edges are links, neighbours in a session and shared rare metadata values (``trivet.graph.edges`` has the rules). They
+are read from the records for each walk, in a few dozen look-ups.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
-import threading
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from filelock import Timeout
-
-from trivet import deadline
-from trivet.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
-from trivet.errors import TrivetError
-from trivet.graph.block import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
-from trivet.stores.sqlite import snapshots
-from trivet.stores.sqlite.waiting import acquire
+from trivet.errors import StoreError, TrivetError
+from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED, Edge, follows, session_key, shared_values
+from trivet.stores.background_task import BackgroundTask, Start
+from trivet.stores.contract import State
+from trivet.stores.sqlite.change_feed import ChangeFeed
+from trivet.stores.sqlite.opened_index import OpenedIndex
+from trivet.stores.sqlite.rows import CollectionRows, marks
+from trivet.text.analysis import Analyzer
+from trivet.types import SUPERSEDES
 
 if TYPE_CHECKING:
-    from trivet.stores.sqlite.comparison import Differences, HeldGraph
+    from trivet.graph.mentions import Graph
+    from trivet.stores.contract import Progress
+    from trivet.stores.indexes.graph_index import GraphIndex
 
-TAIL_LIMIT = 1_000  # documents, or passages of few long ones: a third of a second, which a new process would pay
-GROWTH = 0.02  # and beside a large snapshot this part of it: the tail is assembled anew with every write
-BATCH = 2_000  # passages read from the truth at a time
-SLICE = 32  # passages taken between two looks at whether somebody is waiting: some milliseconds
-MANY = 20_000  # documents taken in one go before their arrays are made: as Python objects they are ten times as large
-WAIT = 600.0  # seconds, for another process that writes a snapshot
-PRUNED_TRIES = 3  # times that removals may be pruned by others while the news are read
-_FORMAT = 2
+MANY_BEHIND = 5_000  # passages that the graph has not read: some seconds
+LOOSE = 1_000  # documents that are not in the snapshot on disk; fewer are read again by the next process
+MOST_SHARING = 65_536  # values whose documents are cached, a few megabytes
 
-Progress = Callable[[int, int], None]
-
-
-class Source(Protocol):
-    """What the projection reads from the truth."""
-
-    def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
-        """(pid, did, title, text) in order of pid."""
-
-    def count_after(self, pid: int) -> int: ...
-
-    def removed_after(self, seq: int) -> list[tuple[int, int]]:
-        """(seq, pid) in order; ``PrunedError`` where some are no longer kept."""
-
-    def last_removed(self) -> int: ...
-
-    def pruned(self) -> int: ...
-
-    def newest(self) -> int:
-        """The last passage there ever was."""
-
-    def checkpoint(self, name: str) -> dict[str, Any]: ...
-
-    def knows(self, name: str, checkpoint: dict[str, Any]) -> bool: ...
-
-    def triples_of(self, dids: Sequence[int]) -> Mapping[int, Sequence[Triple]]:
-        """The triples of those documents that have some."""
+_Row = tuple[int, Mapping[str, Any], float]  # document, metadata, created
+#: The documents that have a value under a key, until the next write; none where it is one document or too many.
+Sharing = dict[tuple[str, str], tuple[int, ...]]
 
 
-class GraphIndex:
-    def __init__(self, folder: Path, source: Source, identity: str, stop_words: frozenset[str] = frozenset()) -> None:
-        self._folder, self._source, self._stop_words = folder, source, stop_words
-        self._identity = f"{_FORMAT}/{CONCEPTS_VERSION}/{identity}"
-        self._lock = threading.RLock()
-        self._seen = -1
-        self.deleted: list[str] = []  # what lay on disk and was not used, for ``verify``; until it is made anew
-        self._clear()
-        self._open()
+class SqliteGraphIndex:
+    """Mentions from an index on disk; edges from the records, because they change without any passage changing."""
 
-    def _clear(self) -> None:
-        self._base = self._tail = Block.of([])
-        self._entries: dict[int, Entry] = {}
-        self._passages: dict[int, int] = {}  # pid → did, of the tail
-        self._names: dict[int, str] = {}
-        self._folded: list[Block] = []  # on their way into the bulk
-        self._pid = self._settled = self._left = 0
-        self._removed = self._source.last_removed()  # what is read from now on needs none before
-        self._graph: Graph | None = None
-
-    # --- catching up --------------------------------------------------------------------------------------------------
-
-    def graph(self, version: int) -> Graph:
-        """Everything the truth held when its version number was read."""
-        with self._lock:
-            self.catch_up(version)
-            if self._graph is None:
-                names = self._names  # only ever added to, and replaced as a whole
-                self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""))
-            return self._graph
-
-    @deadline.lifted()
-    def catch_up(
-        self, version: int, progress: Progress | None = None, give_way: Callable[[], None] | None = None
+    def __init__(
+        self,
+        rows: CollectionRows,
+        feed: ChangeFeed,
+        folder: Path,
+        analyzer: Analyzer,
+        start: Start,
     ) -> None:
-        """``give_way`` is called every few milliseconds: whoever reads in the background need not be in a hurry."""
-        with self._lock:
-            if version != self._seen:
-                self._read_news(progress, give_way)
-                self._seen = version
-                self.deleted = []
+        def open(folder: Path) -> GraphIndex:
+            from trivet.stores.indexes.graph_index import GraphIndex
 
-    def is_current(self, version: int) -> bool:
-        return version == self._seen
+            return GraphIndex(folder, feed, f"{analyzer.id}/{rows.identity}", analyzer.stop_words)
 
-    @property
-    def behind(self) -> int:
-        """Passages it has not read yet; about so many where it is reading."""
-        return self._left if self._left else self._source.count_after(self._pid)
+        self._rows, self._cid = rows, rows.cid
+        self.opened = OpenedIndex(folder, open)
+        # both end where the store is closed: the next process does the work
+        self._updating = BackgroundTask(start, lambda: self.update(rows.searches.give_way), TrivetError)
+        self._settling = BackgroundTask(start, lambda index: index.settle(), TrivetError)
+        self._linked: tuple[int, bool, Sharing] = (-1, False, {})  # version, any links, documents by shared value
+        rows.on_reset(self._reset)
 
-    def is_far_behind(self, passages: int) -> bool:
-        """Has it more than so many to read? Row numbers tell mostly, and counting a million rows takes a while."""
-        return self._source.newest() - self._pid > passages and self.behind > passages
+    def _reset(self) -> None:
+        self.opened.reset()
+        self._linked = (-1, False, {})
 
-    def _read_news(self, progress: Progress | None = None, give_way: Callable[[], None] | None = None) -> None:
-        """Read what is new; all of it where another process has pruned removals that were not read yet."""
-        for _ in range(PRUNED_TRIES):
-            try:
-                self._read(progress, give_way)
-                return
-            except snapshots.PrunedError:
-                self._clear()
-                self._open()
-        self._read(progress, give_way)
+    def mentions(self, version: int) -> Graph:
+        # much that is new is read in the background: a search does not wait minutes for a leg
+        index = self.opened.index or self.opened.open()
+        if not index.is_current(version) and (self._updating.running or index.is_far_behind(MANY_BEHIND)):
+            self.update_in_background()
+            raise StoreError("its connections are being read; it answers after that")
+        found = index.graph(version)
+        if index.wants_settling:
+            self._settling.start(index)
+        return found
 
-    def _read(self, progress: Progress | None, give_way: Callable[[], None] | None) -> None:
-        total, done, changed = self._source.count_after(self._pid), 0, False
-        while True:
-            batch = self._source.passages_after(self._pid, BATCH)
-            # read behind the passages, applied before them: a document that was written anew loses its old passages
-            # first, and one that went between the two readings is not taken at all
-            removed = self._source.removed_after(self._removed)
-            gone = {pid for _, pid in removed}
-            self._drop(gone)
-            self._removed = removed[-1][0] if removed else self._removed
-            changed = changed or bool(batch or removed)
-            if not batch:
-                break
-            news = [item for item in batch if item[0] not in gone]
-            triples = self._source.triples_of(sorted({did for _, did, _, _ in news}))
-            for start in range(0, len(news), SLICE):
-                self._take(news[start : start + SLICE], triples)
-                if give_way is not None:
-                    give_way()
-            self._pid = batch[-1][0]
-            done += len(batch)
-            self._left = max(0, total - done)
-            if progress:
-                progress(done, total)
-            if len(self._entries) > MANY:
-                self._fold()
-        self._left = 0
-        self._join()
-        if changed:
-            self._tail = Block.of(list(self._entries.values()))
-            self._graph = None
+    def edges(self, dids: Sequence[int], version: int, sessions: bool = True) -> list[Edge]:
+        with self._rows.explained():
+            connection = self._rows.database.read()
+            known, linked, sharing = self._linked
+            if known != version or len(sharing) > MOST_SHARING:
+                sql = "SELECT 1 FROM links WHERE cid = ? AND type <> ? LIMIT 1"
+                linked = connection.execute(sql, (self._cid, SUPERSEDES)).fetchone() is not None
+                sharing = {}
+                self._linked = (version, linked, sharing)
+            found = list(self._links(connection, dids)) if linked else []
+            for row in _rows(connection, dids).values():
+                found += self._neighbours(connection, row) if sessions else ()
+                found += self._sharing_a_value(connection, row, sharing)
+            return found
 
-    def _fold(self) -> None:
-        """Make arrays of the tail, in memory; all but the last document, whose passages may not have been read yet."""
-        (last, unfinished) = self._entries.popitem()
-        block = Block.of(list(self._entries.values()))
-        self._folded.append(named(block, self._names))
-        self._entries = {last: unfinished}
-        self._passages = {pid: did for pid, did in self._passages.items() if did == last}
-        self._names = {value: name for value, name in self._names.items() if value in unfinished.named}
+    def is_current(self, state: State) -> bool:
+        index = self.opened.index
+        return index is not None and index.is_current(state.version)
 
-    def _join(self) -> None:
-        """What was folded becomes part of the bulk, all at once; a name is written as it was the last time."""
-        if self._folded:
-            self._base = merged((*reversed(self._folded), self._base), lambda concept: "")
-            self._folded = []
+    def update_in_background(self) -> None:
+        self._updating.start()
 
-    def _take(self, batch: Sequence[tuple[int, int, str, str]], triples: Mapping[int, Sequence[Triple]]) -> None:
-        take(batch, triples, self._stop_words, self._entries, self._passages, self._names)
+    def update(self, give_way: Callable[[], None] | None = None, progress: Progress | None = None) -> None:
+        """Bring the index up to date, in memory and on disk."""
+        index = self.opened.open()
+        index.catch_up(self._rows.state().version, progress, give_way)
+        index.settle(at_least=LOOSE)
 
-    def _drop(self, pids: set[int]) -> None:
-        """A document's passages go together, so its first one tells."""
-        for pid in pids:
-            did = self._passages.pop(pid, None)
-            if did is not None and (entry := self._entries.get(did)) is not None and pid == entry.pid:
-                del self._entries[did]
-        if pids:
-            wanted = np.fromiter(pids, dtype=np.int64, count=len(pids))
-            self._base = _dropped(self._base, wanted)
-            self._folded = [_dropped(block, wanted) for block in self._folded]
+    # --- edges --------------------------------------------------------------------------------------------------------
 
-    @property
-    def wants_settling(self) -> bool:
-        """Is there much that another process would have to read again?"""
-        on_disk = self._settled == self._pid
-        return not on_disk and self._loose + (len(self._base) if not self._settled else 0) > max(
-            TAIL_LIMIT, GROWTH * len(self._base)
-        )
+    def _links(self, connection: sqlite3.Connection, dids: Sequence[int]) -> Iterator[Edge]:
+        """Yield the links in both directions, but not to superseded documents."""
+        for here, there in (("source", "target"), ("target", "source")):
+            sql = (
+                f"SELECT o.did, l.type, l.weight FROM documents d JOIN links l ON l.cid = d.cid AND l.{here} = d.id "
+                f"JOIN documents o ON o.cid = l.cid AND o.id = l.{there} "
+                "WHERE d.did = ? AND d.cid = ? AND l.type <> ? LIMIT ?"
+            )
+            for did in dids:
+                for other, kind, weight in connection.execute(sql, (did, self._cid, SUPERSEDES, MOST_LINKS)):
+                    yield Edge(did, other, min(weight, HEAVIEST), kind)
 
-    @property
-    def _loose(self) -> int:
-        return max(len(self._tail), len(self._passages))
-
-    def settle(self, at_least: int = 0) -> None:
-        """Write a new snapshot: seconds at 100k documents, and searches go on meanwhile."""
-        with self._lock:
-            pid, removed, names = self._pid, self._removed, self._names
-            parts = (self._base, self._tail)
-            if self._settled == pid or len(self._base) + self._loose < TAIL_LIMIT or self._loose < at_least:
-                return
-        checkpoint = self._source.checkpoint(self._folder.name)
-        whole = merged(parts, lambda concept: names.get(concept, ""))
-        with contextlib.suppress(Timeout, OSError):  # another process at it, or no room: the tail serves
-            self._save(whole, pid, removed, checkpoint)
-            with self._lock:
-                self._clear()
-                self._open()
-                self._read_news()  # what came while the snapshot was written
-
-    @deadline.lifted()
-    def rewrite(self) -> None:
-        """Write the snapshot anew without removed documents, where there is one; searches go on meanwhile."""
-        if not self._folder.exists():
+    def _neighbours(self, connection: sqlite3.Connection, row: _Row) -> Iterator[Edge]:
+        """Yield the documents before and after this one in its session."""
+        did, meta, _ = row
+        key = session_key(meta)
+        if key is None:
             return
-        with self._lock:
-            self._read_news()
-            pid, removed, names, parts = self._pid, self._removed, self._names, (self._base, self._tail)
-        checkpoint = self._source.checkpoint(self._folder.name)
-        with acquire(self._folder / "lock", WAIT):
-            found = snapshots.newest_first(self._folder)
-            if found and found[0].name >= _named(pid, removed):
-                snapshots.keep_only(found[0])
-            elif found and (whole := merged(parts, lambda concept: names.get(concept, ""))):
-                self._write(whole, pid, removed, checkpoint)
-            else:
-                snapshots.delete_all(self._folder)
-        with self._lock:
-            self._clear()
-            self._open()
-            self._read_news()
+        near: list[int] = []
+        for comparison, order in (("<", "DESC"), (">", "ASC")):
+            sql = (
+                f"SELECT did FROM fields WHERE cid = ? AND key = ? AND value = ? AND did {comparison} ? "
+                f"ORDER BY did {order} LIMIT ?"
+            )
+            near += [other for (other,) in connection.execute(sql, (self._cid, key, meta[key], did, NEAR))]
+        around = [other for other in _rows(connection, near).values() if follows(meta, other[1])] if near else []
+        ordered = sorted([*around, row], key=lambda item: (item[2], item[0]))
+        at = ordered.index(row)
+        if at:
+            yield Edge(did, ordered[at - 1][0], 1.0, f"before it in {key}")
+        if at + 1 < len(ordered):
+            yield Edge(did, ordered[at + 1][0], 1.0, f"behind it in {key}")
 
-    @property
-    def applied(self) -> int | None:
-        """The last removal that the snapshot on disk has applied; None where there is none."""
-        return snapshots.applied(self._folder)
+    def _sharing_a_value(self, connection: sqlite3.Connection, row: _Row, known: Sharing) -> list[Edge]:
+        """Return the documents with the same rare value: a ticket, a page, an author of three notes."""
+        did, meta, _ = row
+        found: list[Edge] = []
+        for key, value in shared_values(meta):
+            others = known.get((key, value))
+            if others is None:
+                others = known[key, value] = self._having(connection, key, value)
+            if others:
+                weight, label = SHARED / (len(others) - 1), f"{key} {value}"
+                found += [Edge(did, other, weight, label) for other in others]
+        return found
 
-    def discard(self) -> None:
-        """Throw the snapshot away; the next catch-up reads the truth again."""
-        with self._lock:
-            snapshots.discard(self._folder)
-            self._clear()
-            self._seen = -1
-
-    # --- the snapshot on disk -----------------------------------------------------------------------------------------
-
-    def _save(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with acquire(self._folder / "lock", 0):
-            if not any(other.name >= _named(pid, removed) for other in snapshots.newest_first(self._folder)):
-                self._write(block, pid, removed, checkpoint)  # else another process was here first
-
-    def _write(self, block: Block, pid: int, removed: int, checkpoint: Mapping[str, Any]) -> None:
-        """Write a snapshot and delete the others. The lock is held."""
-        final = self._folder / _named(pid, removed)
-        draft = self._folder / f"draft-{uuid.uuid4().hex}"
-        draft.mkdir()
-        for name in ARRAYS:
-            np.save(draft / f"{name}.npy", getattr(block, name))
-        np.save(draft / "names.npy", block.names.text)
-        np.save(draft / "ends.npy", block.names.ends)
-        sums = snapshots.checksums(draft)
-        state = {"identity": self._identity, "pid": pid, "removed": removed, "sums": sums}
-        state["checkpoint"] = checkpoint
-        (draft / "state.json").write_text(json.dumps(state))
-        draft.rename(final)
-        snapshots.keep_only(final)
-
-    def _open(self) -> None:
-        """Take the newest whole snapshot; delete damaged and foreign ones."""
-        for folder in snapshots.newest_first(self._folder):
-            try:
-                block, state = _load(folder, self._identity)
-                if not self._source.knows(self._folder.name, state["checkpoint"]):
-                    raise snapshots.ForeignError(folder.name)
-                if state["removed"] < self._source.pruned():
-                    raise snapshots.PrunedError(folder.name)
-            except TrivetError:  # of the truth, which says nothing about the snapshot
-                raise
-            except Exception as error:
-                self.deleted = snapshots.told(self._folder.name, error)
-                shutil.rmtree(folder, ignore_errors=True)
-                continue
-            self._base, self._removed = block, state["removed"]
-            self._pid = self._settled = state["pid"]
-            return
-
-    def problems(self) -> list[str]:
-        """Files whose bytes are not those that were written."""
-        return snapshots.problems(self._folder)
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    def compare(self, report: Progress | None = None) -> Differences:
-        """Compare what it holds with the passages of the truth."""
-        from trivet.stores.sqlite.comparison import compare_graph
-
-        return compare_graph(self.held(), self._source, report)
-
-    def held(self) -> HeldGraph:
-        """What it holds now, for a comparison."""
-        from trivet.stores.sqlite.comparison import HeldGraph
-
-        with self._lock:
-            names = dict(self._names)
-            blocks = (self._base, self._tail)
-            return HeldGraph(self._folder.name, blocks, names, self._pid, self._removed, self._stop_words)
+    def _having(self, connection: sqlite3.Connection, key: str, value: str) -> tuple[int, ...]:
+        sql = "SELECT did FROM fields WHERE cid = ? AND key = ? AND value = ? LIMIT ?"
+        others = tuple([other for (other,) in connection.execute(sql, (self._cid, key, value, RARE + 1))])
+        return others if 1 < len(others) <= RARE else ()
 
 
-def take(
-    batch: Sequence[tuple[int, int, str, str]],
-    triples: Mapping[int, Sequence[Triple]],
-    stop_words: frozenset[str],
-    entries: dict[int, Entry],
-    passages: dict[int, int],
-    names: dict[int, str],
-) -> None:
-    """Add these passages (pid, did, title, text) to the entries of their documents."""
-    for pid, did, title, text in batch:
-        known = entries.get(did)
-        if known is None or passages.get(pid - 1) != did:  # numbers side by side are of one document
-            known = entries[did] = Entry(did, pid, {})
-            _name(known, names, subjects(title), TITLE)
-            for triple in triples.get(did, ()):
-                _name(known, names, {key_of(end): end for end in (triple.subject, triple.object)}, 0)
-            if title:
-                _name(known, names, concepts(title, stop_words), 0)
-        passages[pid] = did
-        _name(known, names, concepts(text, stop_words), min(pid - known.pid, LAST))
-
-
-def _name(entry: Entry, names: dict[int, str], found: Concepts, mark: int) -> None:
-    for key, written in found.items():
-        value = digest(key)
-        entry.named.setdefault(value, mark)
-        names.setdefault(value, written)
-
-
-def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
-    if not (folder / "state.json").exists():
-        raise snapshots.OutdatedError(f"{folder.name} was being deleted")
-    state = json.loads((folder / "state.json").read_text())
-    if state["identity"] != identity:
-        raise snapshots.OutdatedError(f"{folder.name} is of another kind")
-    if folder.name != _named(state["pid"], state["removed"]):
-        raise ValueError("state.json is damaged")
-    for name, checksum in state["sums"].items():
-        if snapshots.checksum(folder / name) != checksum:
-            raise ValueError(f"{name} is damaged")
-    arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
-    # names are looked up a few at a time: mapped, they take no memory (and as plain arrays, whose slices are quicker)
-    text, ends = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("names", "ends"))
-    names = Names(text.view(np.ndarray), ends.view(np.ndarray))
-    return Block.restored(arrays, names), state
-
-
-def _named(pid: int, removed: int) -> str:
-    return f"snapshot-{pid:016d}-{removed:016d}"
-
-
-def _dropped(block: Block, pids: Ints) -> Block:
-    gone = np.isin(block.pids, pids)
-    return block.without(set(block.dids[gone].tolist())) if gone.any() else block
+def _rows(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, _Row]:
+    sql = f"SELECT did, meta, created FROM documents WHERE did IN ({marks(dids)})"
+    return {did: (did, json.loads(meta), created) for did, meta, created in connection.execute(sql, list(dids))}

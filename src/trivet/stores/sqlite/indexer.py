@@ -1,11 +1,11 @@
-"""Who indexes words while this process goes on writing?
+"""A second process that indexes terms while this one writes.
 
-A second process. To check and store documents is one core's work, to analyse them another's, and Python does one thing
-at a time. It is told a store and a collection, reads from the truth what is committed there and advances the index of
-words as any process may: no text and no term travels between the two, and whatever it has not done, somebody else does.
+Storing documents takes one core and analysing them another, and Python uses one at a time. The second process reads
+what is committed and updates the term index as any process may: no text and no term is sent between the two, and what
+it has not done, a later search does.
 
-It is a program of its own (``python -m trivet.stores.sqlite.indexer``), not a copy of this process: it runs nobody's
-script a second time and shares no thread, lock or connection. It ends with its writer, however that one ends.
+It is a program of its own (``python -m trivet.stores.sqlite.indexer``), not a fork: it runs no script of the user a
+second time and shares no thread, lock or connection. It ends with its writer, however that one ends.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ import time
 from pathlib import Path
 from typing import IO
 
-from trivet.stores.sqlite.lock_holders import Holder, is_stopped
-from trivet.stores.sqlite.waiting import SLICE_SECONDS, STOPPED_SECONDS, Wait
+from trivet.stores.indexes.file_locks import SLICE_SECONDS, Wait
+from trivet.stores.indexes.lock_holders import Holder, is_stopped
+from trivet.stores.sqlite.lock_waiting import STOPPED_SECONDS
 
-END = b"end\n"  # said by a writer that has ended well; silence is one that is gone
-WAIT = 600.0  # seconds for what is left when the writer has ended
+END = b"end\n"  # sent by a writer that has finished; a closed pipe without it means that the writer is gone
+WAIT = 600.0  # seconds to index the rest when the writer has finished
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Indexer:
-    """The second process, seen from the first. ``OSError``: it cannot be started."""
+    """The second process, seen from the first. ``OSError`` where it cannot be started."""
 
     def __init__(self, path: Path, collection: str) -> None:
         if not sys.executable:
             raise OSError("this Python does not know its own program")
-        # The same modules as here, wherever they were found, and nothing from the folder it happens to run in.
+        # The same modules as here, and nothing from the current folder.
         found = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if entry)
         self._process = subprocess.Popen(  # nosec
             [sys.executable, "-P", "-m", __name__, os.fspath(path), collection],
@@ -51,18 +52,18 @@ class Indexer:
     def end(self) -> None:
         """Say that everything is written."""
         if self._process.stdin is not None and not self._process.stdin.closed:
-            with contextlib.suppress(OSError):  # it has ended before: ``finish`` tells how
+            with contextlib.suppress(OSError):  # it has ended: ``finish`` reports why
                 self._process.stdin.write(END)
                 self._process.stdin.close()
 
     def finish(self) -> str:
-        """Say so, and wait until everything that is stored is in the index; what went wrong, or nothing."""
+        """Wait until everything written is indexed; return what went wrong, or an empty text."""
         self.end()
         self._process.stdin = None
         wait, until = Wait(STOPPED_SECONDS), time.monotonic() + WAIT
         while True:
             try:
-                _, told = self._process.communicate(timeout=SLICE_SECONDS)
+                _, errors = self._process.communicate(timeout=SLICE_SECONDS)
                 break
             except subprocess.TimeoutExpired:
                 pid = self._process.pid
@@ -74,11 +75,11 @@ class Indexer:
                     return f"it was not done after {WAIT:g} s"
         if self._process.returncode == 0:
             return ""
-        said = told.decode(errors="replace").strip().rpartition("\n")[2]
-        return said or f"it ended with {self._process.returncode}"
+        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+        return last or f"it ended with {self._process.returncode}"
 
     def stop(self) -> None:
-        """End it at once: what it has not committed is read from the truth by the next who looks."""
+        """End the process now: what it has not committed is indexed by a later search."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stderr):
             if pipe is not None:
@@ -91,28 +92,28 @@ class Indexer:
 
 
 def follow(path: str, collection: str, orders: IO[bytes]) -> None:
-    """Index what is written to the collection until ``orders`` say that it has ended."""
+    """Index what is written to the collection until ``orders`` has the end."""
     from trivet.stores.sqlite.store import SqliteStore
 
     ended = threading.Event()
     threading.Thread(target=_listen, args=(orders, ended), daemon=True).start()
     store = SqliteStore(path)
     try:
-        store.shelf(collection, {}, "{}").words().follow(ended.is_set)
+        store.collection(collection, {}, "{}").lexical.opened.open().index.follow(ended.is_set)
     finally:
         store.close()
 
 
 def _listen(orders: IO[bytes], ended: threading.Event) -> None:
     if orders.readline() != END:
-        os._exit(1)  # the writer is gone; nothing is lost, for the truth is not ours
+        os._exit(1)  # the writer is gone; nothing is lost: the records are not written here
     ended.set()
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer's to answer: its end is ours
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer handles it, and its end ends this process
     with contextlib.suppress(OSError):
-        os.nice(1)  # who writes and who searches go first
+        os.nice(1)  # the writer and searches go first
     follow(sys.argv[1], sys.argv[2], sys.stdin.buffer)
 
 

@@ -13,6 +13,8 @@ _SELECT = f"SELECT {_COLUMNS}, (SELECT filter FROM key_filters f WHERE f.id = ke
 
 
 class SqliteKeys:
+    """The API keys in one SQLite file."""
+
     def __init__(self, path: Path) -> None:
         self._database = Database(resolved(path))
 

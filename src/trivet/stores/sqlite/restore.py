@@ -1,8 +1,8 @@
 """Put a backup in the place of a store, as a new generation of it.
 
-The backup is copied beside the store, checked row by row and given a generation of its own; then the store is locked
-and replaced in one step. Nobody may have it open: whoever had would go on with the file that is gone. Its indexes are
-deleted, and none that is left over is ever taken for one of the new generation.
+The backup is copied beside the store, checked row by row and given a new generation; then the store is locked and
+replaced in one step. No process may have it open: it would keep using the old file. The indexes are deleted, and one
+that is left over is never used for the new generation.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trivet.errors import InputError, NotFoundError, StoreBusyError, StoreError
-from trivet.stores.sqlite import backup, soundness
+from trivet.stores.indexes.file_locks import named
+from trivet.stores.indexes.lock_holders import holders
+from trivet.stores.sqlite import backup, row_checksums
 from trivet.stores.sqlite.database import Database, is_open_here
 from trivet.stores.sqlite.location import resolved
-from trivet.stores.sqlite.lock_holders import holders
-from trivet.stores.sqlite.waiting import is_busy, named
+from trivet.stores.sqlite.lock_waiting import is_busy
 
 Progress = Callable[[int, int], None]
 
-LOCK_SECONDS = 3.0  # a process that is closing the store may take so long
+LOCK_SECONDS = 3.0  # to wait for a process that is closing the store
 #: Where SQLite keeps its locks in a file (its file format: PENDING_BYTE, and the 511 bytes behind it).
 LOCK_BYTE, LOCK_BYTES = 0x40000000, 512
 
 
 def restore(source: Path, target: Path, progress: Progress | None = None) -> tuple[int, bool]:
-    """Make ``target`` the store that ``source`` is a backup of; returns its bytes, and whether it replaced a store."""
+    """Put the backup ``source`` in the place of ``target``; return its bytes, and whether it replaced a store."""
     source, target = resolved(source), resolved(target)
     _check(source, target)
     replaces = target.exists()
     if replaces:
         _check_unused(target)
-        with _locked_bytes(target):  # told before anything is copied, and without changing a byte
+        with _locked_bytes(target):  # refuse before anything is copied, without changing a byte
             pass
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -47,11 +48,11 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> tup
             if not replaces and os.path.lexists(target):
                 raise InputError(f"restore: {str(target)!r} exists by now; try again")
             size = _put(draft, target)
-    except (OSError, sqlite3.Error) as error:  # a StoreError is one too, and tells its own story
+    except (OSError, sqlite3.Error) as error:  # a StoreError is an OSError too, with a message of its own
         if isinstance(error, StoreError):
             raise
-        told = getattr(error, "strerror", None) or error
-        raise StoreError(f"restore: {str(target)!r} cannot be written ({told}); it is as it was") from error
+        cause = getattr(error, "strerror", None) or error
+        raise StoreError(f"restore: {str(target)!r} cannot be written ({cause}); it is as it was") from error
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{draft}{suffix}").unlink(missing_ok=True)
@@ -73,19 +74,19 @@ def _check(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, draft: Path, progress: Progress | None) -> None:
-    def tell(_: int, remaining: int, total: int) -> None:
+    def report(_: int, remaining: int, total: int) -> None:
         if progress:
             progress(total - remaining, total)
 
     try:
-        # what a killed writer left beside the backup counts; a backup of ours has nothing beside it
+        # what a killed writer left beside the backup is read too
         mode = "" if Path(f"{source}-wal").exists() else "&immutable=1"
         address = f"file:{quote(os.fsencode(source))}?mode=ro{mode}"
         with (
             contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as given,
             contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy,
         ):
-            given.backup(copy, pages=backup.STEP, progress=tell)
+            given.backup(copy, pages=backup.STEP, progress=report)
             copy.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.DatabaseError as error:
         if "not a database" in str(error) or "malformed" in str(error):
@@ -94,7 +95,7 @@ def _copy(source: Path, draft: Path, progress: Progress | None) -> None:
 
 
 def _make_store(draft: Path, source: Path) -> None:
-    """Bring the copy to today's schema, give it a generation of its own, and check it."""
+    """Migrate the copy to the current schema, give it a new generation, and check it."""
     try:
         Database(draft).close()
     except StoreError as error:
@@ -103,20 +104,20 @@ def _make_store(draft: Path, source: Path) -> None:
         copy.execute("PRAGMA journal_mode=DELETE")
         backup.begin_generation(copy)
         found = [str(row[0]) for row in copy.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-        found += soundness.problems(copy)
+        found += row_checksums.problems(copy)
     if found:
         more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
         raise StoreError(f"restore: the backup {str(source)!r} is damaged: {found[0]}{more}; nothing was changed")
 
 
 def _put(draft: Path, target: Path) -> int:
-    """Replace the store by the copy, all of it or nothing."""
+    """Replace the store by the copy, completely or not at all."""
     if target.exists():
         shutil.copymode(target, draft)
     with draft.open("rb+") as file:
         os.fsync(file.fileno())
         size = file.seek(0, os.SEEK_END)
-    # A log that is left over would be read into the new file: it is moved away first, and deleted last.
+    # A log that is left over would be read into the new file: move it away first, delete it last.
     left_over = [path for path in (Path(f"{target}-wal"), Path(f"{target}-shm")) if path.exists()]
     moved = [path.rename(f"{path}.replaced") for path in left_over]
     draft.rename(target)
@@ -132,14 +133,14 @@ def _put(draft: Path, target: Path) -> int:
 
 @contextlib.contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """Hold the store so that nobody can open it; ``StoreBusyError`` names who has it open."""
+    """Lock the store so that no process can open it; ``StoreBusyError`` names the process that has it open."""
     _check_unused(target)
     try:
         connection = _sole(target)
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise _in_use(target) from error
-        with _locked_bytes(target):  # damaged: SQLite cannot hold it, and it is why a backup is wanted
+        with _locked_bytes(target):  # damaged, so SQLite cannot lock it; this is when a backup is needed
             yield
         return
     try:
@@ -149,11 +150,11 @@ def _locked(target: Path) -> Iterator[None]:
 
 
 def _sole(target: Path) -> sqlite3.Connection:
-    """A connection that nobody else can have beside it. Every open store is a reader of its file, so SQLite tells."""
+    """Open a connection with an exclusive lock; SQLite refuses it while any process has the store open."""
     connection = sqlite3.connect(target, isolation_level=None, timeout=LOCK_SECONDS)
     try:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode=DELETE")  # reads the log into the file, and needs it alone
+        connection.execute("PRAGMA journal_mode=DELETE")  # moves the log into the file, and needs the lock
         connection.execute("BEGIN EXCLUSIVE")
     except BaseException:
         connection.close()
@@ -174,7 +175,7 @@ def _locked_bytes(target: Path) -> Iterator[None]:
 
 
 def _check_unused(target: Path) -> None:
-    """Refuse where this very process has the store open: its own locks do not keep it out."""
+    """Refuse where this process has the store open: its own locks do not keep it out."""
     if is_open_here(target):
         raise StoreBusyError(f"restore: {str(target)!r} is open in this process; close it first")
 

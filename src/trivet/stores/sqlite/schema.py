@@ -1,8 +1,8 @@
-"""What does the truth look like on disk?
+"""The schema of the SQLite file, as numbered migrations.
 
-Numbered migrations, applied once each inside one write transaction; ``PRAGMA user_version`` counts them. Row numbers
-come from ``counters`` and are never used twice, so that a projection can say "I have everything up to here" with one
-integer: passages and vectors are only ever appended, and a passage that goes is written to ``removed``.
+Each migration is applied once, all in one write transaction; ``PRAGMA user_version`` counts them. Row numbers come from
+``counters`` and are never used twice. So an index can say with one number what it has: passages and vectors are only
+appended, and a removed passage is written to ``removed``.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ KEPT_TOKENS = (
 
 # A restored backup issues the same row numbers and versions again for other content. So every version also gets a
 # random token, written by a trigger so that a process of an older trivet writes it too, and an index on disk is only
-# used when the truth knows its checkpoint. ``generation`` names the file itself: it is new after a restore.
+# used when the records know its checkpoint. ``generation`` names the file itself: it is new after a restore.
 M006_TIMELINE = f"""
 CREATE TABLE generation (
     number INTEGER PRIMARY KEY CHECK (number = 1),  -- there is one row
@@ -214,7 +214,8 @@ END;
 """
 
 # A table of its own, not a column of `keys`: an older trivet would not read the column and honour the key without its
-# filter. What it reads of a bound key is a scope it does not know and a hash that no text has for it (`trivet.keys`).
+# filter. What it reads of a bound key is a scope it does not know and a hash that no text has for it
+# (`trivet.engine.keys`).
 M007_KEY_FILTERS = """
 CREATE TABLE key_filters (
     id TEXT PRIMARY KEY,            -- of the key
@@ -253,7 +254,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def statements(script: str) -> list[str]:
-    """``executescript`` would commit in the middle, so each statement is run on its own."""
+    """Split a script into statements: ``executescript`` would commit in the middle."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):
         current += line

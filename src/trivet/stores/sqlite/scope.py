@@ -1,8 +1,4 @@
-"""Which documents may this question see?
-
-The one form of a filter (and of excluded ids) that every leg of the embedded store takes: a mask over document row
-numbers.
-"""
+"""A filter with excluded ids as a mask over document numbers: the form that every index of the store takes."""
 
 from __future__ import annotations
 
@@ -14,26 +10,28 @@ import numpy.typing as npt
 
 
 class Scope:
-    __slots__ = ("asked", "count", "lookup", "mask", "seen")
+    """The documents that may be seen, and what the indexes cache for it."""
+
+    __slots__ = ("count", "lookup", "mask", "searches", "seen")
 
     def __init__(self, mask: npt.NDArray[np.bool_]) -> None:
         self.mask = mask
         self.count = int(np.count_nonzero(mask))
-        self.asked = 0  # how often the words index was
-        self.lookup: Any = None  # what an index made of it, to be used again
-        self.seen: tuple[Any, Any] = (None, None)  # likewise: rows of a block of vectors, and which of them may be seen
+        self.searches = 0  # how often the term index was searched with it
+        self.lookup: Any = None  # its form as a query of the term index
+        self.seen: tuple[Any, Any] = (None, None)  # rows of a block of vectors, and which of them may be seen
 
     def __contains__(self, did: int) -> bool:
         return did < len(self.mask) and bool(self.mask[did])
 
     def expect(self, dids: Iterable[int]) -> None:
-        """A mask knows them all."""
+        """Do nothing: a mask knows every document."""
 
     def dids(self) -> list[int]:
         return [int(did) for did in np.flatnonzero(self.mask)]
 
     def rows(self, dids: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """For each of these row numbers: may it be seen? A document newer than the mask may not."""
+        """Return which of these documents may be seen. A document newer than the mask may not."""
         if not len(dids) or int(dids.max()) < len(self.mask):
             found: npt.NDArray[np.bool_] = self.mask[dids]
             return found
@@ -42,7 +40,7 @@ class Scope:
 
     @classmethod
     def of(cls, dids: list[int], size: int) -> Scope:
-        """``size`` is the last row number when the question was asked: another process may have added more since."""
+        """Allow these documents; ``size`` is the last document number, others may have added more since."""
         mask = np.zeros(size + 1, dtype=np.bool_)
         known = np.asarray(dids, dtype=np.int64)
         mask[known[(known > 0) & (known <= size)]] = True

@@ -1,4 +1,4 @@
-"""Where is it kept? In one file, with disposable projections beside it."""
+"""The embedded store: one SQLite file, with a folder of indexes beside it that can be deleted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from trivet.concurrency.threads import Background
 from trivet.errors import InputError, NotFoundError, StoreError
-from trivet.pools import Background
-from trivet.stores.sqlite import soundness
+from trivet.stores.sqlite import row_checksums
+from trivet.stores.sqlite.collection import SqliteCollection
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.location import resolved
-from trivet.stores.sqlite.shelf import Shelf
 
-_TABLES = (  # of a collection, by its number
+_TABLES = (  # that have rows of a collection
     "models",
     "fields",
     "links",
@@ -35,11 +35,13 @@ _TABLES = (  # of a collection, by its number
 
 
 class SqliteStore:
+    """The collections in one SQLite file."""
+
     def __init__(self, path: str) -> None:
         self._temporary: Path | None = None
         self._background = Background("trivet-compact")
         if path == ":memory:":
-            # SQLite's own :memory: is private to one connection; a throw-away folder behaves like the real thing
+            # SQLite's own :memory: is private to one connection; a temporary folder behaves like any other
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
             path = str(self._temporary / "memory.db")
         self.path = resolved(path)
@@ -50,8 +52,8 @@ class SqliteStore:
             self._temporary = Path(tempfile.mkdtemp(prefix="trivet-"))
             self.index_folder = self._temporary
 
-    def shelf(self, name: str, config: Mapping[str, Any], settings: str) -> Shelf:
-        """The collection of that name, made if it is new; ``config`` is what was asked for, None where nothing was."""
+    def collection(self, name: str, config: Mapping[str, Any], settings: str) -> SqliteCollection:
+        """Return the collection of that name, created if it is new; None in ``config`` means not given."""
         row = self._find(name)
         if row is None:
             made = {key: value for key, value in config.items() if value is not None}
@@ -69,7 +71,7 @@ class SqliteStore:
                     f"{key}: collection {name!r} was made with {kept[key]!r}, not {value!r}; "
                     "open it without this argument, or export it and import it into a new collection"
                 )
-        return Shelf(self, cid, row[2], name, kept)
+        return SqliteCollection(self, cid, row[2], name, kept)
 
     def _find(self, name: str) -> tuple[int, str, str] | None:
         with self.database.explained():
@@ -84,8 +86,8 @@ class SqliteStore:
         with self.database.explained():
             found = [name for (name,) in self.database.read().execute("SELECT name FROM collections ORDER BY name")]
         if not all(isinstance(name, str) for name in found):  # bytes that are not the ones that were written
-            mend = "run `trivet doctor`, then restore a backup or an export"
-            raise StoreError(f"store: {str(self.path)!r}: the list of its collections is damaged; {mend}")
+            advice = "run `trivet doctor`, then restore a backup or an export"
+            raise StoreError(f"store: {str(self.path)!r}: the list of its collections is damaged; {advice}")
         return found
 
     def drop(self, name: str) -> None:
@@ -101,7 +103,7 @@ class SqliteStore:
         shutil.rmtree(self.index_folder / f"c{cid}", ignore_errors=True)
 
     def problems(self) -> list[str]:
-        """What SQLite's own check says of the file, and which rows are not what was written; empty when it is sound."""
+        """Return what SQLite's own check finds, and which rows are not what was written."""
         return [*self._problems("PRAGMA integrity_check(20)"), *self._wrong_rows()]
 
     def _problems(self, check: str) -> list[str]:
@@ -112,8 +114,8 @@ class SqliteStore:
     def _wrong_rows(self) -> list[str]:
         try:
             with self.database.moment() as connection:
-                return soundness.problems(connection)
-        except StoreError as error:  # a page that cannot be read ends the reading
+                return row_checksums.problems(connection)
+        except StoreError as error:  # a page that cannot be read ends the check
             return [str(error)]
 
     def backup(self, target: Path, progress: Callable[[int, int], None] | None = None) -> int:
@@ -122,7 +124,7 @@ class SqliteStore:
         return backup(self.database, target, self.files(), progress)
 
     def reclaim(self) -> None:
-        """Give the space of what was deleted back, so that it can be read nowhere in the file or its log."""
+        """Give the space of deleted rows back, so that they can be read nowhere in the file or its log."""
         self.database.vacuum()
         for report in self.index_folder.glob("jobs/*.json"):  # of the HTTP server: a failed import names a document
             report.unlink(missing_ok=True)
@@ -142,12 +144,12 @@ class SqliteStore:
         return {store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", ".index"))}
 
     def start(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Do it in a thread that ``close`` waits for."""
+        """Run ``work`` in a thread that ``close`` waits for."""
         self._background.start(work, *arguments)
 
     def close(self) -> None:
         self._background.end()
-        self.database.close()  # before the threads are waited for: they end when they find it closed
+        self.database.close()  # before it waits for the threads: they end when they find it closed
         self._background.join()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
@@ -158,9 +160,7 @@ def _size(*paths: Path) -> int:
 
 
 def _check_size(path: Path, index: Path) -> None:
-    """An empty file becomes a store; one that was cut off must not."""
+    """Refuse an empty file with indexes beside it: it was truncated, and must not become a new store."""
     if path.is_file() and not path.stat().st_size and any(index.glob("c*")):
-        beside = f"its indexes lie in {str(index)!r}, so it was cut off"
-        raise StoreError(
-            f"store: {str(path)!r} is empty, but {beside}; restore a backup, or delete that folder to begin anew"
-        )
+        cause = f"{str(path)!r} is empty, but its indexes are in {str(index)!r}, so it was cut off"
+        raise StoreError(f"store: {cause}; restore a backup, or delete that folder to start with an empty store")

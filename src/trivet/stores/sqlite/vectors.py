@@ -1,239 +1,209 @@
-"""Which of these vectors are nearest?
-
-A block of vectors side by side, in memory or in a file, with the passage and document each belongs to. Scores are exact
-cosines: where there are codes, they only say which rows are worth comparing.
-"""
+"""The vectors of one collection: the models, the passages that have no vector yet, and the index of each model."""
 
 from __future__ import annotations
 
-import os
-import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+import json
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from filelock import Timeout
 
-from trivet.stores.sqlite.codes import SLICE, Codes, Mask, portions
-from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.tail import Found
+from trivet.concurrency import deadline
+from trivet.errors import InputError, TrivetError
+from trivet.stores.background_task import BackgroundTask, Start
+from trivet.stores.contract import Found, Model, State, Text
+from trivet.stores.indexes.file_locks import acquire, check_not_stopped
+from trivet.stores.sqlite.change_feed import ChangeFeed
+from trivet.stores.sqlite.document_writes import add_vectors
+from trivet.stores.sqlite.imports import SqliteImportLog
+from trivet.stores.sqlite.lexical import A_FEW_WRITES
+from trivet.stores.sqlite.rows import CollectionRows, chunks, marks
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
+if TYPE_CHECKING:
+    from trivet.stores.sqlite.scope import Scope
+    from trivet.stores.sqlite.vector_index import VectorIndex
+    from trivet.types import Vector
 
-Sums = npt.NDArray[np.uint64]
-
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: multiples of it spread evenly
-SCATTERED = 64  # rows here and there: from so many on they are multiplied where they lie, not copied first
-
-
-class DamagedError(ValueError):
-    """A row of a file of vectors is not what was written."""
-
-
-def row_sums(rows: Floats) -> Sums:
-    """A 64-bit sum of the bytes of each row, to compare it with later.
-
-    Every word is multiplied by an odd number of its own, so that a word that changes and words that change places both
-    change the sum; 89,000 rows of 384 floats take 9 ms.
-    """
-    words = np.ascontiguousarray(rows)
-    if words.shape[1] % 2:
-        words = np.pad(words, ((0, 0), (0, 1)))
-    factors = np.arange(1, words.shape[1] + 1, 2, dtype=np.uint64) * _FACTOR | np.uint64(1)
-    found: Sums = np.einsum("ij,j->i", words.view(np.uint64), factors)
-    return found
+_MODELS = "SELECT mid, id, spec, dim, vectors FROM models WHERE cid = ?"
 
 
-class Rows(Protocol):
-    """Vectors by row; ``None``: all of them."""
+class SqliteVectorIndex:
+    """Vectors of the passages, with one index for each model."""
 
-    def __len__(self) -> int: ...
-    def take(self, rows: Ints | None) -> Floats: ...
-    def scores(self, rows: Ints | None, query: Floats) -> Floats: ...
+    def __init__(
+        self,
+        rows: CollectionRows,
+        feed: ChangeFeed,
+        imports: SqliteImportLog,
+        folder: Path,
+        lock: Path,
+        start: Start,
+    ) -> None:
+        """``folder`` has the indexes of the collection; ``lock`` is the file by which one process embeds at a time."""
+        self._rows, self._cid, self._all, self._newest = rows, rows.cid, rows.all, rows.newest
+        self._feed, self._imports, self._folder, self._embedding = feed, imports, folder, lock
+        self._lock = threading.Lock()
+        self._indexes: dict[int, VectorIndex] = {}  # by model
+        self._compacting = BackgroundTask(
+            start, lambda index: index.compact(), TrivetError
+        )  # closed: the next one does
+        rows.on_reset(self.reset)
 
+    # --- searching ----------------------------------------------------------------------------------------------------
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """In memory."""
+    def search(self, vector: Vector, model: Model, depth: int, scope: Scope | None, version: int) -> list[Found]:
+        index = self._indexes.get(model.mid) or self.index(model)
+        index.catch_up(version)
+        if index.wants_compacting:
+            self._compacting.start(index)
+        return index.best(vector, depth, scope)
 
-    vectors: Floats
+    def is_current(self, state: State) -> bool:
+        index = self._indexes.get(state.model.mid) if state.model is not None else None
+        return index is not None and index.is_near(state.version, A_FEW_WRITES)
 
-    def __len__(self) -> int:
-        return len(self.vectors)
+    @deadline.lifted()  # opened for every later request, not for this one alone
+    def index(self, model: Model) -> VectorIndex:
+        """Return the index of a model, opened if it is not."""
+        from trivet.stores.sqlite.vector_index import VectorIndex
 
-    def take(self, rows: Ints | None) -> Floats:
-        return self.vectors if rows is None else self.vectors[rows]
+        with self._lock:
+            if model.mid not in self._indexes:
+                identity = f"{model.id}/{self._rows.identity}"
+                folder = self._folder_of(model.mid)
+                self._indexes[model.mid] = VectorIndex(folder, self._feed, model.dim, identity, model.mid)
+            return self._indexes[model.mid]
 
-    def scores(self, rows: Ints | None, query: Floats) -> Floats:
-        if rows is None:
-            return _products(self.vectors, query)
-        if len(rows) < SCATTERED:
-            return _products(self.vectors[rows], query)
-        import faiss
+    def _folder_of(self, mid: int) -> Path:
+        return self._folder / f"meaning-{mid}"
 
-        found = np.empty(len(rows), dtype=np.float32)
-        held, asked = np.ascontiguousarray(self.vectors), np.ascontiguousarray(query)
-        told = [faiss.swig_ptr(each) for each in (found, asked, held, np.ascontiguousarray(rows))]
-        faiss.fvec_inner_products_by_idx(*told, held.shape[1], 1, len(rows))  # type: ignore[attr-defined]
+    def opened(self) -> list[VectorIndex]:
+        """Return the indexes in memory."""
+        return list(self._indexes.values())
+
+    def open_stored(self) -> None:
+        """Open the index of the collection's model if it is on disk."""
+        model = self._rows.state().model
+        if model is not None and self._folder_of(model.mid).exists():
+            self.index(model)
+
+    def stored(self) -> list[VectorIndex]:
+        """Return the indexes on disk, opened; delete those of models that were replaced."""
+        found: list[VectorIndex] = []
+        models = {row[0]: Model(*row) for row in self._all(_MODELS, (self._cid,))}
+        for folder in self._folder.glob("meaning-*"):
+            model = models.get(int(folder.name.rpartition("-")[2]))
+            if model is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                found.append(self.index(model))
         return found
 
+    def reset(self) -> None:
+        """Drop the indexes in memory; the next search opens the files again."""
+        with self._lock:
+            self._indexes = {}
 
-class Filed:
-    """In a file, read row by row: a mapped file would count as this process's memory, page by page."""
+    def discard(self) -> None:
+        """Delete every index; the next search builds it from the records."""
+        with self._lock:
+            for index in self._indexes.values():
+                index.discard()
+            self._indexes = {}
 
-    def __init__(self, path: Path, sums: Sums, dim: int) -> None:
-        """``sums``: of the rows as they were written; each row that is read is compared with its own."""
-        self._count, self._dim, self._sums = len(sums), dim, sums
-        self._file = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
+    # --- models -------------------------------------------------------------------------------------------------------
 
-    def __len__(self) -> int:
-        return self._count
+    def add_model(self, id: str, spec: str, dim: int, answers: bool) -> Model:
+        if isinstance(dim, bool) or not isinstance(dim, int) or dim < 1:  # a caller's own embedder may return anything
+            raise InputError(f"embedder {spec!r}: its dim is {dim!r}; it must be a whole number from 1 up")
+        with self._rows.changing() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO models (cid, id, spec, dim) VALUES (?, ?, ?, ?)", (self._cid, id, spec, dim)
+            )
+            connection.execute("UPDATE models SET spec = ? WHERE cid = ? AND id = ?", (spec, self._cid, id))
+            row = connection.execute(f"{_MODELS} AND id = ?", (self._cid, id)).fetchone()
+            if answers:
+                connection.execute("UPDATE collections SET mid = ? WHERE cid = ?", (row[0], self._cid))
+        return Model(*row)
 
-    def take(self, rows: Ints | None) -> Floats:
-        wanted = np.arange(self._count) if rows is None else rows
-        found = np.empty((len(wanted), self._dim), dtype=np.float32)
-        if not found.size:
-            return found
-        into, width = found.data.cast("B"), 4 * self._dim
-        # neighbours are read at once
-        breaks = np.flatnonzero(np.diff(wanted) != 1) + 1
-        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(wanted)], strict=True):
-            read = os.preadv(self._file, [into[start * width : stop * width]], int(wanted[start]) * width)
-            if read != (stop - start) * width:
-                raise DamagedError("the file of vectors is shorter than it was")
-        if not np.array_equal(row_sums(found), self._sums if rows is None else self._sums[rows]):
-            raise DamagedError("the file of vectors is not what was written")
-        return found
+    def model_id(self, mid: int) -> str:
+        rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
+        return str(rows[0][0]) if rows else ""
 
-    def scores(self, rows: Ints | None, query: Floats) -> Floats:
-        return _products(self.take(rows), query)
+    def remove_other_models(self, mid: int) -> None:
+        with self._lock:
+            self._indexes = {known: index for known, index in self._indexes.items() if known == mid}
+        with self._rows.changing() as connection:
+            others = "SELECT mid FROM models WHERE cid = ? AND mid <> ?"
+            connection.execute(f"DELETE FROM vectors WHERE mid IN ({others})", (self._cid, mid))
+            connection.execute("DELETE FROM models WHERE cid = ? AND mid <> ?", (self._cid, mid))
+        for old in self._folder.glob("meaning-*"):
+            if old != self._folder_of(mid):
+                shutil.rmtree(old, ignore_errors=True)
 
+    # --- embedding ----------------------------------------------------------------------------------------------------
 
-def _products(vectors: Floats, query: Floats) -> Floats:
-    """A slice at a time: see ``codes.SLICE``."""
-    found = np.empty(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), SLICE):
-        np.dot(vectors[start : start + SLICE], query, out=found[start : start + SLICE])
-    return found
+    def missing(self, mid: int) -> int:
+        sql = "SELECT c.passages - m.vectors FROM collections c JOIN models m ON m.cid = c.cid WHERE m.mid = ?"
+        rows = self._newest(sql, (mid,))
+        return int(rows[0][0]) if rows else 0
 
-
-@dataclass(slots=True)
-class Block:
-    """Vectors with the passage and document each belongs to; a removed row has pid 0."""
-
-    pids: Ints
-    dids: Ints
-    rows: Rows
-    codes: Codes | None = None  # for a large block
-    gone: bool = False  # is any row removed?
-    alive: Mask | None = None  # then which are not, when somebody has asked
-
-    def __len__(self) -> int:
-        return len(self.pids)
-
-    def best(self, query: Floats, depth: int, scope: Scope | None) -> list[Found]:
-        mask = self._mask(scope)
-        if self.codes is None:
-            return self._exact(query, depth, None if mask is None else mask.rows())
-        return self._scan(self.codes, query, depth, mask)
-
-    def _mask(self, scope: Scope | None) -> Mask | None:
-        """What may be seen; kept with the scope, for a conversation asks within the same one."""
-        if scope is None:
-            if self.gone and self.alive is None:
-                self.alive = Mask(self.pids > 0)
-            return self.alive
-        owner, kept = scope.seen
-        if owner is self.pids and isinstance(kept, Mask):
-            return kept
-        alive = scope.rows(self.dids)
-        made = Mask(alive & (self.pids > 0) if self.gone else alive)
-        if self.codes is not None:
-            scope.seen = (self.pids, made)
-        return made
-
-    def _exact(self, query: Floats, depth: int, rows: Ints | None) -> list[Found]:
-        return self._top(self.rows.scores(rows, query), rows, depth)
-
-    def _scan(self, codes: Codes, query: Floats, depth: int, mask: Mask | None) -> list[Found]:
-        wanted = codes.wanted(depth)
-        while True:
-            rows, more = codes.likeliest(query, wanted, mask)
-            top = self._exact(query, depth, rows)
-            if len(top) >= depth or not more:
-                return top
-            wanted *= 4  # a few long documents filled the list with their passages
-
-    def _top(self, scores: Floats, rows: Ints | None, depth: int) -> list[Found]:
-        """Best passage of each of the best ``depth`` documents."""
-        wanted = depth + depth // 2 + 16
-        while True:
-            partial = wanted < len(scores)
-            order = np.argpartition(-scores, wanted)[:wanted] if partial else np.arange(len(scores))
-            where = order if rows is None else rows[order]
-            order = order[np.lexsort((self.dids[where], -scores[order]))]
-            where = order if rows is None else rows[order]
-            best: dict[int, Found] = {}
-            listed = zip(scores[order].tolist(), self.pids[where].tolist(), self.dids[where].tolist(), strict=True)
-            for score, pid, did in listed:
-                best.setdefault(did, (score, pid, did))
-                if len(best) == depth:
-                    break
-            if len(best) == depth or wanted >= len(scores):
-                return list(best.values())
-            wanted *= 4
-
-    def remove(self, pids: set[int]) -> None:
-        dead = np.isin(self.pids, np.fromiter(pids, dtype=np.int64, count=len(pids)))
-        if dead.any():
-            self.pids = np.where(dead, 0, self.pids)
-            self.gone, self.alive = True, None
-
-    def parts(self) -> Iterator[Part]:
-        """What is not removed, some tens of thousands at a time."""
-        for portion in portions(len(self)):
-            kept = portion[self.pids[portion] > 0]
-            yield self.pids[kept], self.dids[kept], self.rows.take(kept)
-
-
-def joined(parts: list[Part], dim: int) -> Block:
-    """One block of several parts, in memory."""
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Block(none, none, Held(np.zeros((0, dim), dtype=np.float32)))
-    pids, dids, vectors = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Block(pids, dids, Held(vectors))
-
-
-class Room:
-    """Space behind the vectors of a block that grows: a write of one document must not copy all that came before.
-
-    What was handed out stays as it was: rows are only ever written behind the last one that anybody has.
-    """
-
-    def __init__(self, dim: int) -> None:
-        self._space = np.zeros((0, dim), dtype=np.float32)
-        self._used = 0
-
-    def extended(self, block: Block, parts: list[Part]) -> Block:
-        """The block with these behind its own; another one, for somebody may be scanning the first."""
-        count = len(block)
-        total = count + sum(len(part[0]) for part in parts)
-        if total > len(self._space) or self._used != count or not np.shares_memory(block.rows.take(None), self._space):
-            space = np.empty((max(total + total // 2, 64), self._space.shape[1]), dtype=np.float32)
-            space[:count] = block.rows.take(None)
-            self._space = space
-        at = count
-        for _, _, vectors in parts:
-            self._space[at : at + len(vectors)] = vectors
-            at += len(vectors)
-        self._used = total
-        pids, dids = (
-            np.concatenate([own, *(part[at] for part in parts)]) for at, own in enumerate((block.pids, block.dids))
+    def next_missing(self, mid: int, after: int, limit: int) -> list[Text]:
+        sql = (
+            # the unary plus: what is new is at the end of the table, by row number
+            "SELECT pid, did, start, stop FROM passages p WHERE +p.cid = ? AND pid > ? AND NOT EXISTS "
+            "(SELECT 1 FROM vectors v WHERE v.mid = ? AND v.pid = p.pid) ORDER BY pid LIMIT ?"
         )
-        return Block(pids, dids, Held(self._space[:total]), gone=block.gone)
+        return self._feed.texts(self._newest(sql, (self._cid, after, mid, limit)))
+
+    def known(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]:
+        among = "" if pids is None else "AND p.pid IN (SELECT value FROM json_each(?)) "
+        rows = self._newest(
+            "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ? "
+            "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
+            f"FROM passages p WHERE p.cid = ? {among}"
+            "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ? AND w.pid = p.pid)",
+            (mid, self._cid, *([] if pids is None else [json.dumps(list(pids))]), mid),
+        )
+        return [(pid, data) for pid, data in rows if data is not None]
+
+    def add(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+        with self._imports.adding_vectors() as connection:
+            add_vectors(connection, mid, vectors)
+
+    def of_documents(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for chunk in chunks(dids):
+            sql = (
+                "SELECT p.did, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did IN "
+                f"({marks(chunk)}) AND (SELECT count(*) FROM passages q WHERE q.did = p.did) = 1"
+            )
+            found.update(self._all(sql, (mid, *chunk)))
+        return found
+
+    def by_hash(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
+        rows = self._all(
+            "SELECT p.did, p.hash, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid "
+            "WHERE p.did IN (SELECT value FROM json_each(?))",
+            (mid, json.dumps(list(dids))),
+        )
+        found: dict[int, dict[bytes, bytes]] = {}
+        for did, digest, data in rows:
+            found.setdefault(did, {})[digest] = data
+        return found
+
+    @contextlib.contextmanager
+    def embedding_lock(self) -> Iterator[bool]:
+        self._embedding.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            held = acquire(self._embedding, 0)
+        except Timeout:
+            check_not_stopped([self._embedding])  # else a caller that waits for the vectors waits for ever
+            yield False
+            return
+        with held:
+            yield True

@@ -1,0 +1,1 @@
+"""Threads of an open store, and the deadline of a request."""

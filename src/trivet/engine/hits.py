@@ -1,0 +1,235 @@
+"""Candidates made into hits: the one fetch of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as CollectionOf
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import TYPE_CHECKING
+
+from trivet.engine.request import Fetched, Plan, Pool, Retrieved
+from trivet.engine.surrounding import context_of
+from trivet.frozen import quick
+from trivet.fusion.relevance import Match, matches, never_increasing, probability
+from trivet.stores.contract import passage_of
+from trivet.text.passages import cut
+from trivet.types import Adjustment, Candidate, Document, Hit, Key, Ranking
+
+if TYPE_CHECKING:
+    from trivet.rerank.reranker import Places
+    from trivet.stores.contract import Collection, LexicalIndex, Scope
+
+_hit = quick(Hit)
+
+
+def fetch(
+    collection: Collection,
+    candidates: Sequence[Candidate],
+    plan: Plan,
+    retrieved: Retrieved,
+    pool: Pool,
+    first: int = 1,
+) -> Fetched:
+    """Read the documents of the candidates and make hits with ranks from ``first`` on.
+
+    Call it in the snapshot that the filter was checked in.
+    """
+    documents = collection.documents.fetch([int(candidate.key) for candidate in candidates])
+    pids = _best_passages(retrieved.rankings, {candidate.key for candidate in candidates})
+    spans = collection.documents.spans(list(pids.values()))
+    # a successor that no leg found itself, or a document that was rewritten since it was ranked
+    unseen = [int(item.key) for item in candidates if pids.get(item.key) not in spans]
+    begins = collection.documents.first_spans(unseen) if unseen else {}
+    resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
+    paths = walk_paths(collection, retrieved.rankings, documents, plan.scope)
+    match = matches(retrieved.rankings, pool.weights)
+    lifts = _lifts(collection, candidates, pool, documents)
+    order_of = collection.documents.order_of
+    found: list[Hit] = []
+    order: dict[str, int] = {}
+    shown: dict[str, int] = {}
+    matched: dict[str, Match] = {}
+    for candidate in candidates:
+        key = candidate.key
+        document = documents.get(int(key))
+        if document is None:  # deleted since it was ranked
+            continue
+        order[document.id] = order_of(int(key))
+        matched[document.id] = match(pool.found_as.get(key, key))
+        pid = pids.get(key)
+        span = begins.get(int(key)) if pid not in spans else spans[pid]
+        if pid is not None and pid in spans:
+            shown[document.id] = pid
+        lift = lifts.get(key)
+        found.append(
+            _hit(
+                len(found) + first,
+                document.id,
+                candidate.score,
+                probability(matched[document.id]),
+                document,
+                passage_of(document, span),
+                candidate.score if lift is None else lift.before,
+                candidate.contributions,
+                () if lift is None else (lift,),
+                pool.stands_for.get(key, ()),
+                resolved.get(int(key), ()),
+                (),
+                paths.get(key, ()),
+            )
+        )
+    rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
+    return Fetched(found, order, shown, matched, degraded, rewritten)
+
+
+def relevances(candidates: Sequence[Candidate], retrieved: Retrieved, pool: Pool) -> list[float]:
+    """Return the relevance of each of these candidates by itself, by the legs."""
+    match = matches(retrieved.rankings, pool.weights)
+    return [probability(match(pool.found_as.get(item.key, item.key))) for item in candidates]
+
+
+def judged(
+    hits: Sequence[Hit],
+    matched: Mapping[str, Match],
+    read: Mapping[str, float],
+    least: float,
+    around: tuple[Sequence[float], Sequence[float]] = ((), ()),
+) -> list[Hit]:
+    """Return the hits with their final relevance, without those below ``least``.
+
+    ``around`` is the relevance of the candidates before and behind these hits. A hit that was not read is behind those
+    that were, and at most as relevant as the least of them.
+    """
+    before, behind = around
+    most = min((probability(matched[hit.id], read[hit.id]) for hit in hits if hit.id in read), default=1.0)
+    own = [probability(matched[hit.id], read.get(hit.id)) for hit in hits]
+    capped = [value if hit.id in read else min(value, most) for hit, value in zip(hits, own, strict=True)]
+    values = never_increasing([*before, *capped, *behind])[len(before) :]
+    return [_judged(hit, value) for hit, value in zip(hits, values, strict=False) if value >= least]
+
+
+def _judged(hit: Hit, relevance: float) -> Hit:
+    if hit.relevance == relevance:
+        return hit
+    return _hit(
+        hit.rank,
+        hit.id,
+        hit.score,
+        relevance,
+        hit.document,
+        hit.passage,
+        hit.fused,
+        hit.contributions,
+        hit.adjustments,
+        hit.stands_for,
+        hit.resolved_by,
+        hit.context,
+        hit.path,
+    )
+
+
+def _lifts(
+    collection: Collection, candidates: Sequence[Candidate], pool: Pool, documents: Mapping[int, Document]
+) -> dict[Key, Adjustment]:
+    """Return what a neighbour added to the fused score of each of these candidates, with the id of the neighbour."""
+    if not pool.shares:
+        return {}
+    asked = {candidate.key: pool.found_as.get(candidate.key, candidate.key) for candidate in candidates}
+    added = {key: pool.shares[found] for key, found in asked.items() if found in pool.shares}
+    unread = {int(share.neighbour) for share in added.values()} - documents.keys()
+    known = {**documents, **collection.documents.fetch(list(unread))} if unread else documents
+    lifts = {}
+    for candidate in candidates:
+        share = added.get(candidate.key)
+        if share is not None:
+            neighbour = known.get(int(share.neighbour))  # None: it has expired a moment ago
+            reason = f"{share.amount:+.2f} from {neighbour.id}" if neighbour is not None else ""
+            fused = fsum(item.share for item in candidate.contributions)
+            lifts[candidate.key] = Adjustment("context", fused, candidate.score, reason)
+    return lifts
+
+
+def _best_passages(rankings: Sequence[Ranking], keys: set[Key]) -> dict[Key, int]:
+    """Map documents to the passage to show: that of the leg which ranks the document highest; 0 is no passage."""
+    best: dict[Key, tuple[int, int]] = {}
+    for ranking in rankings:
+        places = ranking.places()
+        for key in keys & places.keys():
+            pid = ranking.passages[places[key]] if ranking.passages else 0
+            if pid and (key not in best or places[key] < best[key][0]):
+                best[key] = (places[key], pid)
+    return {key: pid for key, (_, pid) in best.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Term positions of the passages that hits show, by document id; those of a rewritten passage are not known."""
+
+    index: LexicalIndex
+    passages: Mapping[str, int]
+
+    def __call__(self, ids: Sequence[str], terms: CollectionOf[str]) -> dict[str, Places]:
+        known = {self.passages[id]: id for id in ids if id in self.passages}
+        return {known[pid]: places for pid, places in self.index.positions(list(known), terms).items()}
+
+
+def below(reranked: Sequence[Hit], rest: Sequence[Hit]) -> list[Hit]:
+    """Shift the scores of the remaining candidates, in fused order, below those of the reranked hits."""
+    if not reranked or not rest or rest[0].score <= reranked[-1].score:
+        return list(rest)
+    last, down = reranked[-1].score, rest[0].score - reranked[-1].score
+    return [_shifted(hit, min(last, hit.score - down)) for hit in rest]  # rounding may lift one above the last
+
+
+def _shifted(hit: Hit, score: float) -> Hit:
+    note = Adjustment("page", hit.score, score, "behind what was reranked")
+    return replace(hit, score=score, adjustments=(*hit.adjustments, note))
+
+
+def with_context(collection: Collection, hits: Sequence[Hit], plan: Plan) -> list[Hit]:
+    """Attach the passages before and after each hit, as far as the caller may see them."""
+    size = collection.config.get("passage_size")
+    cutting = cut if size is None else lambda text: cut(text, size=size)
+    count, where = plan.setup.profile.neighbours, plan.query.where
+    documents, exclude = collection.documents, plan.exclude
+    return [replace(hit, context=context_of(hit, count, cutting, documents, where, exclude)) for hit in hits]
+
+
+def turns_before(collection: Collection, plan: Plan, hits: Sequence[Hit]) -> dict[str, str]:
+    """Return the turn before each hit in its session, with its speaker, by the id of the hit."""
+    where, exclude = plan.query.where, plan.exclude
+    found = {hit.id: context_of(hit, 1, cut, collection.documents, where, exclude) for hit in hits}
+    return {id: around[0].text for id, around in found.items() if around and around[0].ordinal < 0}
+
+
+def walk_paths(
+    collection: Collection, rankings: Iterable[Ranking], documents: Mapping[int, Document], scope: Scope | None
+) -> dict[Key, tuple[str, ...]]:
+    """Return for each document how the graph walk reached it: titles (or ids) of documents, and concepts."""
+    found = {
+        key: path
+        for ranking in rankings
+        for key, path in zip(ranking.keys, ranking.paths, strict=False)
+        if int(key) in documents and path[:1] != path[-1:]  # a walk back to its start explains nothing
+    }
+    passed = {int(did) for path in found.values() for did in path[::2]}
+    if not passed:
+        return {}
+    known = {**documents, **collection.documents.fetch([did for did in passed if did not in documents])}
+    if scope is not None:
+        scope.expect(passed)
+        known = {did: document for did, document in known.items() if did in scope}
+    if lost := passed - known.keys():  # deleted, or hidden by now: a path through it is not shown
+        found = {key: path for key, path in found.items() if lost.isdisjoint(map(int, path[::2]))}
+    titles = {did: known[did].title or known[did].id for did in passed & known.keys()}
+    return {
+        key: _without_repeats(titles[int(step)] if at % 2 == 0 else str(step) for at, step in enumerate(path))
+        for key, path in found.items()
+    }
+
+
+def _without_repeats(steps: Iterable[str]) -> tuple[str, ...]:
+    """Join a concept and the document that has it as its title into one step."""
+    listed = tuple(steps)
+    return tuple(step for at, step in enumerate(listed) if not at or step.casefold() != listed[at - 1].casefold())

@@ -1,0 +1,26 @@
+"""Claude: the conversations of a data export (``conversations.json``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trivet.files.jsonl import Broken
+from trivet.files.sources import exports
+
+
+def read(path: Path) -> Iterator[dict[str, Any] | Broken]:
+    for name, found in exports.load(path, "conversations"):
+        for item in exports.entries(found, name):
+            yield from [item] if isinstance(item, Broken) else _conversation(item)
+
+
+def _conversation(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for message in found.get("chat_messages") or []:
+        text = exports.texts(message.get("text")) or exports.texts(message.get("content"))
+        if text and message.get("uuid"):
+            more = {"title": found.get("name"), "source": "claude", "project": found.get("project_uuid")}
+            created = message.get("created_at") or found.get("created_at")
+            id, session = f"claude-{message['uuid']}", found.get("uuid")
+            yield exports.message(id, text, session, message.get("sender"), created, **more)

@@ -1,0 +1,1 @@
+"""Models: embedders make vectors of texts, scorers rate a passage for a query."""

@@ -1,0 +1,96 @@
+"""Snapshots of an index on disk, and checks of their files.
+
+A snapshot is a folder whose name grows with what it has read; its ``state.json`` has a checksum of every other file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import zlib
+from pathlib import Path
+
+FOREIGN = "it was made on another timeline of the store and was deleted"
+
+
+class ForeignError(ValueError):
+    """An index was made from records that a restored backup, or another file, has replaced."""
+
+
+class PrunedError(Exception):
+    """Removals that an index has not applied were pruned: it is opened again, or rebuilt."""
+
+
+class OutdatedError(ValueError):
+    """An index was made by another version of trivet, or for other settings; it is rebuilt, and nothing is wrong."""
+
+
+def deletion_message(name: str, error: Exception) -> list[str]:
+    """Return what ``verify`` reports of a snapshot that was deleted when it was opened."""
+    if isinstance(error, OutdatedError | PrunedError):
+        return []
+    if isinstance(error, ForeignError):
+        return [f"{name}: {FOREIGN}"]
+    what = str(error) if str(error).endswith(("is damaged", "is not whole")) else "it cannot be read"
+    return [f"{name}: {what} and was deleted"]
+
+
+def discard(folder: Path) -> None:
+    """Delete an index, its ``state.json`` files first: what is left after a kill then does not look like damage."""
+    for snapshot in newest_first(folder):
+        with contextlib.suppress(OSError):
+            (snapshot / "state.json").unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def newest_first(folder: Path) -> list[Path]:
+    """Return the snapshots in a folder, the newest first."""
+    return sorted((path for path in folder.glob("snapshot-*") if path.is_dir()), reverse=True)
+
+
+def checksums(draft: Path) -> dict[str, int]:
+    """Return the checksum of every file in a folder."""
+    return {path.name: checksum(path) for path in draft.iterdir()}
+
+
+def keep_only(final: Path) -> None:
+    """Delete every other snapshot; a reader that has one open can still read it."""
+    for old in final.parent.iterdir():
+        if old.is_dir() and old != final:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def applied(folder: Path) -> int | None:
+    """Return the last removal that the newest snapshot has applied; None where there is none."""
+    for snapshot in newest_first(folder):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # damaged: opening it deletes it
+            return int(json.loads((snapshot / "state.json").read_text())["removed"])
+    return None
+
+
+def delete_all(folder: Path) -> None:
+    """Delete every snapshot and draft."""
+    for old in folder.iterdir():
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def problems(folder: Path) -> list[str]:
+    """Return the files of the newest snapshot whose bytes are not those that were written."""
+    found = []
+    for snapshot in newest_first(folder)[:1]:
+        with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
+            for name, written in json.loads((snapshot / "state.json").read_text())["sums"].items():
+                if checksum(snapshot / name) != written:
+                    found.append(f"{folder.name}: {name} is damaged; run rebuild")
+    return found
+
+
+def checksum(path: Path) -> int:
+    """Return the CRC-32 of a file."""
+    total = 0
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            total = zlib.crc32(part, total)
+    return total

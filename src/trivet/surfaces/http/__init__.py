@@ -1,1 +1,0 @@
-"""How is the engine asked over HTTP? (``trivet serve``)"""

@@ -1,1 +1,0 @@
-"""Which routes are there? One file a noun."""

@@ -1,0 +1,1 @@
+"""Text analysis: tokens, terms, passages, trigrams, dates, and what a query asks for beyond its words."""

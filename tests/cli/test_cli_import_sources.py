@@ -1,0 +1,52 @@
+"""``trivet import --from``: again, changed, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from files.test_sources import CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, chroma, write_lines
+
+
+def test_every_source_is_imported_once_and_then_updated(cli, clean_place: Path) -> None:
+    (clean_place / "gpt.json").write_text(json.dumps(CHATGPT[:1]))
+    (clean_place / "claude.json").write_text(json.dumps(CLAUDE))
+    (clean_place / "mem.json").write_text(json.dumps([{"id": "1", "memory": "Ada likes tea", "user_id": "ada"}]))
+    write_lines(clean_place / "cc/s1.jsonl", CLAUDE_CODE)
+    write_lines(clean_place / "cx/rollout-a.jsonl", CODEX)
+    given = {"chatgpt": "gpt.json", "claude": "claude.json", "mem0": "mem.json", "claude-code": "cc", "codex": "cx"}
+    for source, path in given.items():
+        told = cli("import", "--from", source, path, "--json").json
+        assert (told["added"], told["broken"]) == (1 if source == "mem0" else 2, []), source
+        assert cli("import", "--from", source, path, "--json").json["unchanged"] == told["added"], source
+    write_lines(clean_place / "cx/rollout-a.jsonl", [*CODEX, CODEX[4]])
+    assert cli("import", "--from", "codex", "cx").out.startswith("1 added · 0 updated · 2 unchanged")
+    hit = cli("search", "fix gate", "--where", "session=s9", "--json").json["hits"][0]
+    assert (hit["id"], hit["document"]["meta"]["speaker"]) == ("codex-s9-3", "user")
+
+
+def test_a_vector_without_a_document_is_an_error_and_the_rest_goes_in(cli, clean_place: Path) -> None:
+    chroma(clean_place / "db")
+    ran = cli("import", "--from", "chroma", "db", "--prefix", "old/")
+    assert ran.code == 2
+    assert "trivet: notes/bare: no document, only a vector" in ran.err
+    assert cli("get", "old/notes/door", "--json").json["text"] == "The door sticks."
+
+
+def test_a_vault_of_obsidian_with_its_links(cli, clean_place: Path) -> None:
+    vault = clean_place / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Pump.md").write_text("---\ntags: [garden]\n---\nSee [[Door|the door]].")
+    (vault / "Door.md").write_text("It sticks.")
+    assert cli("import", "--from", "obsidian", vault, "--json").json["added"] == 2
+    assert cli("get", "Pump.md", "--json").json["links"][0]["target"] == "Door.md"
+    ran = cli("import", "--from", "obsidian", clean_place)
+    assert ran.code == 2
+    assert "it has no folder .obsidian" in ran.err
+
+
+def test_an_unknown_source_and_a_missing_path(cli, clean_place: Path) -> None:
+    ran = cli("import", "--from", "notion", ".")
+    assert ran.code == 2
+    assert "--from: 'notion' is unknown; known: chatgpt, claude, claude-code, codex, mem0, chroma, obsidian" in ran.err
+    assert cli("import", "--from", "codex", "nowhere").code == 2

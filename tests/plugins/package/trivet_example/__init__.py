@@ -1,0 +1,1 @@
+"""A leg and a reranker for trivet, from a package of its own."""
