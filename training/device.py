@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from export import SHIPPED, read_shipped
 from network import (
     CrossEncoder,
     Texts,
@@ -120,8 +121,8 @@ def candidates(near: Tensor, gold: Tensor, groups: Tensor, seed: int) -> tuple[T
     return pairs, pairs[:, 1] == gold[pairs[:, 0]]
 
 
-def prepare(kinds: list[str]) -> None:
-    """Tokenise the packed sources of these kinds and choose the candidates of every query."""
+def prepare(kinds: list[str], part: float, seed: int) -> None:
+    """Tokenise the packed sources of these kinds and choose the candidates of a part of the queries."""
     STATE.mkdir(exist_ok=True)
     for number, kind in enumerate(KINDS):
         if kind not in kinds:
@@ -134,17 +135,18 @@ def prepare(kinds: list[str]) -> None:
                 base = len(passages)
                 passages += row["passages"]
                 groups += [len(names) * 1_000_000 + group % 1_000_000 if group >= 0 else -1 for group in row["groups"]]
-                queries += [query for query, _ in row["queries"]]
-                gold += [base + place if place >= 0 else -1 for _, place in row["queries"]]
-                origin += [len(names)] * len(row["queries"])
+                asked = [item for item in row["queries"] if drawn(item[0], seed) < part]
+                queries += [query for query, _ in asked]
+                gold += [base + place if place >= 0 else -1 for _, place in asked]
+                origin += [len(names)] * len(asked)
                 names.append(row["source"])
         held = [int.from_bytes(blake2b(query.encode(), digest_size=4).digest()) % HELD_OUT == 0 for query in queries]
-        asked, read = Texts(*tokenised(queries)), Texts(*tokenised(passages))
-        near = nearest(asked, read)
-        pairs, right = candidates(near, torch.tensor(gold).cuda(), torch.tensor(groups).cuda(), SEED + number)
+        tokens, read = Texts(*tokenised(queries)), Texts(*tokenised(passages))
+        near = nearest(tokens, read)
+        pairs, right = candidates(near, torch.tensor(gold).cuda(), torch.tensor(groups).cuda(), seed + number)
         torch.save(
             {
-                "queries": (asked.lengths.cpu().numpy(), asked.ids[:-1].cpu().numpy()),
+                "queries": (tokens.lengths.cpu().numpy(), tokens.ids[:-1].cpu().numpy()),
                 "passages": (read.lengths.cpu().numpy(), read.ids[:-1].cpu().numpy()),
                 "pairs": pairs.cpu(),
                 "gold": right.cpu(),
@@ -159,6 +161,11 @@ def prepare(kinds: list[str]) -> None:
             f"{kind}: {len(passages):,} passages, {len(queries):,} queries, {len(pairs):,} pairs, {took:.0f} s",
             flush=True,
         )
+
+
+def drawn(query: str, seed: int) -> float:
+    """Return a number from 0 to 1 that depends on the query and the seed only."""
+    return int.from_bytes(blake2b(f"{seed} {query}".encode(), digest_size=4).digest()) / 2**32
 
 
 class Set:
@@ -191,9 +198,12 @@ def teacher() -> CrossEncoder:
     return from_checkpoint(read_teacher(str(WORK / "teacher.npz")), range(12)).cuda().eval().requires_grad_(False)
 
 
-def label() -> None:
+def label(compiled: bool) -> None:
     """Score every pair with the teacher and write how many pairs each source has."""
     model, counts = teacher(), []
+    if compiled:
+        for layer in model.layers:
+            layer.compile(dynamic=True)
     for kind in KINDS:
         if not (STATE / f"{kind}.pt").exists():
             continue
@@ -223,26 +233,34 @@ def schedule(done: float) -> float:
     return max(0.0, 1.0 - done)
 
 
-def train(seconds: float, total: float, hidden: float, compiled: bool) -> None:
+def beginning(shipped: bool) -> CrossEncoder:
+    """Return the student before training: layers of the teacher, or the model that ``src/trivet`` has."""
+    if shipped:
+        return from_checkpoint(read_shipped(SHIPPED), range(len(STUDENT_LAYERS)))
+    return from_checkpoint(read_teacher(str(WORK / "teacher.npz")), STUDENT_LAYERS)
+
+
+def train(seconds: float, total: float, hidden: float, compiled: bool, shipped: bool, rate: float) -> None:
     """Train the student for ``seconds`` of the ``total``, from where an earlier call stopped.
 
-    For the first part ``hidden`` of the total its states follow the teacher's too.
+    For the first part ``hidden`` of the total its states follow the teacher's too. ``shipped`` goes on from the
+    weights in ``src/trivet``, at a lower first learning rate ``rate``.
     """
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = True
     begun = time.perf_counter()
     sets = [Set(kind) for kind in KINDS if (STATE / f"{kind}-scores.pt").exists()]
     targets = [material.targets() for material in sets]
-    model = from_checkpoint(read_teacher(str(WORK / "teacher.npz")), STUDENT_LAYERS).cuda()
-    above = teacher()
+    model = beginning(shipped).cuda()
+    above = teacher() if hidden > 0 else None
     if compiled:
-        for network in (model, above):
+        for network in (model, above) if above else (model,):
             for layer in network.layers:
                 layer.compile(dynamic=True)
     decayed = [value for value in model.parameters() if value.ndim > 1]
     plain = [value for value in model.parameters() if value.ndim <= 1]
     optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}], lr=RATE, fused=True
+        [{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}], lr=rate, fused=True
     )
     curve, seen, step, epoch, before = [], 0, 0, 0, 0.0
     if (STATE / "resume.pt").exists():
@@ -266,14 +284,14 @@ def train(seconds: float, total: float, hidden: float, compiled: bool) -> None:
             if done >= 1.0 or elapsed >= seconds:
                 over = True
                 break
-            with_states = done < hidden
+            with_states = above is not None and done < hidden
             for group in optimizer.param_groups:
-                group["lr"] = RATE * min(1.0, (step + 1) / WARMUP) * schedule(done)
+                group["lr"] = rate * min(1.0, (step + 1) / WARMUP) * schedule(done)
             ids, types = assemble(material.queries, material.passages, material.pairs[chosen], length)
             with torch.autocast("cuda", torch.bfloat16):
                 score, states = model(ids, types, with_states)
                 loss = squared_error(score, targets[number][chosen]) / 10
-                if with_states:
+                if above is not None and with_states:
                     with torch.no_grad():
                         _, wanted = above(ids, types, True)
                     pairs = zip(states, STUDENT_LAYERS, strict=True)
@@ -307,20 +325,23 @@ def train(seconds: float, total: float, hidden: float, compiled: bool) -> None:
     curve.append(last)
     print(json.dumps(last), flush=True)
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "curve.json").write_text(json.dumps({"settings": settings(total, hidden), "curve": curve}, indent=1) + "\n")
+    (OUT / "curve.json").write_text(
+        json.dumps({"settings": settings(total, hidden, shipped, rate), "curve": curve}, indent=1) + "\n"
+    )
     checkpoint = to_checkpoint(model)
     np.savez(STATE / "student.npz", **checkpoint)
     send(checkpoint)
 
 
-def settings(total: float, hidden: float) -> dict[str, object]:
+def settings(total: float, hidden: float, shipped: bool, rate: float) -> dict[str, object]:
     """Return what the training was run with."""
     return {
         "seconds": total,
         "hidden_part": hidden,
         "student_layers": STUDENT_LAYERS,
         "step_tokens": STEP_TOKENS,
-        "rate": RATE,
+        "begun_with": "the shipped weights" if shipped else "layers of the teacher",
+        "rate": rate,
         "decay": DECAY,
         "warmup": WARMUP,
         "window": WINDOW,
@@ -412,14 +433,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=540, help="of this call")
     parser.add_argument("--total", type=float, default=1000, help="seconds of all calls together")
     parser.add_argument("--hidden", type=float, default=0.5, help="part of the training that follows the states too")
+    parser.add_argument("--part", type=float, default=1.0, help="part of the queries to prepare")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the queries and candidates that are prepared")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--shipped", action="store_true", help="go on from the weights in src/trivet")
+    parser.add_argument("--rate", type=float, default=RATE, help="first learning rate")
     options = parser.parse_args()
     if options.step == "prepare":
-        prepare(options.names or list(KINDS))
+        prepare(options.names or list(KINDS), options.part, options.seed)
     elif options.step == "label":
-        label()
+        label(options.compile)
     elif options.step == "train":
-        train(options.seconds, options.total, options.hidden, options.compile)
+        train(options.seconds, options.total, options.hidden, options.compile, options.shipped, options.rate)
     else:
         score(options.names or ["teacher", "student"])
 

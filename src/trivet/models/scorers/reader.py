@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trivet.models.encoders.session import TextSession
 
 #: sha256 of the model's config.json, which holds those of its other files.
-SHA256 = "a3e4ecfa7be0207787f3977ec680d10d9a129c10bfda7e4afbf755de545a1a42"
+SHA256 = "ba4f3c612eda3a196e720299561a933af1097d139a1e37dfda964793278f93b9"
 BATCH = 4  # pairs scored between two checks of the time limit
 
 
