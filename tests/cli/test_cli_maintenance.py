@@ -20,6 +20,14 @@ def test_stats(cli, three) -> None:
     assert "hashing" in out
 
 
+def test_stats_tell_what_the_bytes_are_for(cli, three) -> None:
+    found = cli("stats", "--bytes", "--json").json["space"]
+    assert found["other tables"] > 0 and found["log"] > 0
+    *parts, total = cli("stats", "--bytes").out.splitlines()[1:]
+    assert [line.split("  ")[0] for line in parts] == list(cli("stats", "--bytes", "--json").json["space"])
+    assert total.startswith("all files") and "100.0%" in total
+
+
 def test_reembed_changes_the_model(cli, three) -> None:
     assert cli("reembed", "--embedder", "hashing:64", "--json").json["embedded"] == 3
     assert cli("stats", "--json").json["model"].startswith("hashing/64")

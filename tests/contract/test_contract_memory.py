@@ -161,3 +161,5 @@ def test_what_can_be_made_again_is_made_again(open_at: Open) -> None:
     assert after == pytest.approx(before, rel=0.02) and memory.verify().ok
     stats = memory.stats()
     assert stats.bytes_store > 0 and stats.path and "password" not in stats.path
+    space = list(memory.space().values())
+    assert min(space) >= 0 and sum(space) > 0 and space == sorted(space, reverse=True)

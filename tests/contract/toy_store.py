@@ -748,6 +748,9 @@ class ToyStore:
             len(x.text) for rows in self._place.collections.values() for x in rows.data.documents.values()
         ), 0
 
+    def space(self) -> dict[str, int]:
+        return {"texts": self.sizes()[0]}
+
     def cursor_key(self) -> bytes:
         return self._place.secret
 

@@ -78,6 +78,7 @@ METHODS: dict[str, tuple[str, Call]] = {
     "collection": (REFUSED, lambda engine, _: engine.collection("other")),
     "collections": (REFUSED, lambda engine, _: engine.collections()),
     "compact": (REFUSED, lambda engine, _: engine.compact()),
+    "space": (REFUSED, lambda engine, _: engine.space()),
     "sweep": (REFUSED, lambda engine, _: engine.sweep()),
     "forget": (
         SAME,

@@ -122,3 +122,10 @@ def test_who_am_i(service: Any, tmp_path: Any) -> None:
         refused = client.request(method, f"{HOME}/{path}", headers={"X-API-Key": reader}, json=body)
         assert refused.status_code == 403, path
     assert client.get("/v1/evaluations", headers={"X-API-Key": reader}).status_code == 403, "of the whole store"
+
+
+def test_stats_tell_what_the_bytes_are_for_when_asked(client: TestClient) -> None:
+    client.post(f"{HOME}/documents", json={"text": "heron"})
+    assert "space" not in client.get(f"{HOME}/stats").json()
+    found = client.get(f"{HOME}/stats", params={"space": True}).json()
+    assert sum(found["space"].values()) > found["documents"] == 1

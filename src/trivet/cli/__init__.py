@@ -161,7 +161,7 @@ COMMANDS = (
         )),
     )),
     Command("collections", "list_:collections", MAINTENANCE, ("trivet collections --store memory.db",)),
-    Command("stats", "maintenance:stats", MAINTENANCE, ("trivet stats --json",)),
+    Command("stats", "maintenance:stats", MAINTENANCE, ("trivet stats --json", "trivet stats --bytes")),
     Command("doctor", "doctor:doctor", MAINTENANCE, ("trivet doctor --store memory.db",)),
     Command("reembed", "maintenance:reembed", MAINTENANCE, (
         "trivet reembed --embedder http://127.0.0.1:11434/v1#nomic-embed-text",

@@ -9,7 +9,7 @@ from rich.filesize import decimal
 
 from trivet import serialize
 from trivet.cli import options, output, tables
-from trivet.cli.options import option
+from trivet.cli.options import flag, option
 from trivet.cli.output import plural
 from trivet.cli.store import open_existing, scorer_or_default
 
@@ -22,15 +22,33 @@ def stats(
     store: options.Store = options.DEFAULT_STORE,
     collection: options.Collection = options.DEFAULT_COLLECTION,
     scorer: options.Scorer = None,
+    bytes_: Annotated[
+        bool, flag("--bytes", "What the bytes on disk are for, part by part; it reads the whole file.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Show how much is in a collection, its model, its profile and its size on disk."""
     with open_existing(store, collection, scorer=scorer_or_default(scorer)) as engine:
         found, collections = engine.stats(), engine.collections()
+        space = engine.space() if bytes_ else None
     if json:
-        output.print_json({**serialize.plain(found), "collections": collections})
-    else:
+        told = {} if space is None else {"space": space}
+        output.print_json({**serialize.plain(found), "collections": collections, **told})
+    elif space is None:
         output.show(tables.fields(_rows(found, collections).items()))
+    else:
+        _show_space(space, found.passages)
+
+
+def _show_space(space: dict[str, int], passages: int) -> None:
+    """Print the parts of the store; the last row is the sum."""
+    total = sum(space.values())
+    rows = [
+        [part, f"{taken:,}", f"{taken / total:.1%}" if total else "–", f"{taken / passages:,.0f}" if passages else "–"]
+        for part, taken in (*space.items(), ("all files", total))
+    ]
+    screen = output.stdout()
+    screen.show(tables.table(("part", "bytes", "share", "bytes a passage"), rows, screen))
 
 
 def _rows(found: Stats, collections: list[str]) -> dict[str, str]:

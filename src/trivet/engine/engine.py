@@ -587,6 +587,11 @@ class Engine:
             advice=self._languages.advice(state.model),
         )
 
+    def space(self) -> dict[str, int]:
+        """Return what the bytes of the store are for, the largest part first; it reads the whole file."""
+        self._check_whole("space")
+        return dict(sorted(self._store.space().items(), key=lambda part: -part[1]))
+
     def reembed(self, embedder: str | Embedder, progress: Progress | None = None) -> int:
         """Embed every passage with another model; the old one is used until the last passage is done."""
         self._check_whole("reembed")

@@ -162,7 +162,7 @@ class Removed(BaseModel):
 
 #: The statistics of a collection without the path of its store.
 _STATS: dict[str, Any] = {name: (kind, ...) for name, kind in get_type_hints(Stats).items() if name != "path"}
-CollectionStats = create_model("CollectionStats", **_STATS)
+CollectionStats = create_model("CollectionStats", **_STATS, space=(dict[str, int] | None, None))
 
 
 class Collections(BaseModel):

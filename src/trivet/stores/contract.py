@@ -621,6 +621,9 @@ class Store(Protocol):
     def sizes(self) -> tuple[int, int]:
         """Return the bytes of the records and of the indexes."""
 
+    def space(self) -> dict[str, int]:
+        """Return what these bytes are for, by part; it may read the whole store."""
+
     def cursor_key(self) -> bytes:
         """Return random bytes of this store, never shown, that mask document numbers (``engine/cursors.py``)."""
 

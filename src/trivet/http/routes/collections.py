@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from trivet import serialize
@@ -63,8 +63,17 @@ async def get_collection(name: Name, access: Access) -> Response:
 
 
 @router.get(f"{COLLECTION}/stats", responses=responses(CollectionStats, *NOT_FOUND), summary="Get counts and sizes")
-async def stats(name: Name, access: Access) -> Response:
-    return json_response(await access.run("read", name, stats_of))
+async def stats(
+    name: Name,
+    access: Access,
+    space: Annotated[
+        bool, Query(description="Say what the bytes on disk are for, by part; this reads the whole file.")
+    ] = False,
+) -> Response:
+    def work(engine: Engine) -> dict[str, Any]:
+        return {**stats_of(engine), "space": engine.space()} if space else stats_of(engine)
+
+    return json_response(await access.run("admin" if space else "read", name, work))
 
 
 @router.delete(

@@ -135,6 +135,17 @@ class PostgresStore:
         )
         return int(found[0][0]), int(found[0][1])
 
+    def space(self) -> dict[str, int]:
+        """Return the bytes of each table, and of all indexes, on this server."""
+        rows = self.database.all(
+            "SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid) FROM pg_class c "
+            "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
+            (self.database.address.schema,),
+        )
+        parts = [(str(table), int(taken)) for table, taken, _ in rows]
+        parts.append(("indexes", sum(int(indexes) for *_, indexes in rows)))
+        return dict(parts)
+
     def cursor_key(self) -> bytes:
         return str(self.database.all("SELECT id FROM generation", ())[0][0]).encode()
 

@@ -64,10 +64,17 @@ class QdrantStore:
 
     def sizes(self) -> tuple[int, int]:
         records, index = self._records.sizes()
-        if self._address.local:
-            folder = Path(self._address.client["path"])
-            index += sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        return records, index
+        return records, index + self._local_bytes()
+
+    def space(self) -> dict[str, int]:
+        return {**self._records.space(), "qdrant": self._local_bytes()}
+
+    def _local_bytes(self) -> int:
+        """Return the bytes of a Qdrant in a folder; 0 for one on a server."""
+        if not self._address.local:
+            return 0
+        folder = Path(self._address.client["path"])
+        return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
     def cursor_key(self) -> bytes:
         return self._records.cursor_key()

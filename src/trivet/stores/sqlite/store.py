@@ -13,7 +13,7 @@ from typing import Any
 
 from trivet.concurrency.threads import Background
 from trivet.errors import InputError, NotFoundError, StoreError
-from trivet.stores.sqlite import row_checksums
+from trivet.stores.sqlite import row_checksums, space
 from trivet.stores.sqlite.collection import SqliteCollection
 from trivet.stores.sqlite.database import Database
 from trivet.stores.sqlite.location import resolved
@@ -134,7 +134,12 @@ class SqliteStore:
         return str(self.path)
 
     def sizes(self) -> tuple[int, int]:
-        return _size(self.path, Path(f"{self.path}-wal")), _size(*self.index_folder.rglob("*"))
+        files = (self.path, *space.log_files(self.path))
+        return sum(map(space.bytes_of, files)), sum(map(space.bytes_of, self.index_folder.rglob("*")))
+
+    def space(self) -> dict[str, int]:
+        with self.database.moment() as connection:
+            return space.space(connection, self.path, self.index_folder)
 
     def cursor_key(self) -> bytes:
         return str(self.database.generation).encode()
@@ -153,10 +158,6 @@ class SqliteStore:
         self._background.join()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
-
-
-def _size(*paths: Path) -> int:
-    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _check_size(path: Path, index: Path) -> None:
