@@ -9,11 +9,13 @@ SIZE ?= 10k 89k scifact
 # What a stranger runs first: no server, no browser, no killed process.
 FAST := tests/text tests/fusion tests/rerank tests/legs tests/graph tests/golden tests/memory tests/concurrency tests/tools $(filter-out tests/test_tutorial.py,$(wildcard tests/test_*.py))
 
-# The adapters, each with the packages that its tests need beside its extra; `openai` is a client of the HTTP service.
-FRAMEWORKS := langchain langgraph llama-index haystack anthropic openai
+# The adapters, each with the packages that its tests need beside its extra. `openai` is a client of the HTTP service,
+# `lancedb` a source of imports.
+FRAMEWORKS := langchain langgraph llama-index haystack anthropic openai lancedb
 TESTS_OF_langchain := langchain-tests>=1.1,<2
 TESTS_OF_openai := openai>=3,<4
 EXTRAS_OF_openai := serve,files
+EXTRAS_OF_lancedb := lancedb
 
 .PHONY: $(shell sed -nE 's/^([a-z-]+):.*/\1/p' Makefile)
 

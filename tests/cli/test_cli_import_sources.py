@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from files.test_sources import CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, chroma, write_lines
+import trivet
+from files.test_sources import CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, GRAPHITI, LETTA, ZEP, chroma, write, write_lines
 
 
 def test_every_source_is_imported_once_and_then_updated(cli, clean_place: Path) -> None:
@@ -23,6 +24,28 @@ def test_every_source_is_imported_once_and_then_updated(cli, clean_place: Path) 
     assert cli("import", "--from", "codex", "cx").out.startswith("1 added · 0 updated · 2 unchanged")
     hit = cli("search", "fix gate", "--where", "session=s9", "--json").json["hits"][0]
     assert (hit["id"], hit["document"]["meta"]["speaker"]) == ("codex-s9-3", "user")
+
+
+def test_memories_with_their_validity_and_links(cli, clean_place: Path) -> None:
+    write(clean_place / "g.json", GRAPHITI)
+    told = cli("import", "--from", "graphiti", "g.json", "--prefix", "old/", "--json").json
+    assert (told["added"], len(told["broken"])) == (6, 4)
+    fact = cli("get", "old/graphiti-f2", "--json").json
+    targets = {link["type"]: link["target"] for link in fact["links"]}
+    assert targets == {"subject": "old/graphiti-n1", "object": "old/graphiti-n2", "stated-in": "old/graphiti-e1"}
+    with trivet.open(clean_place / "memory.db") as engine:
+        hits = engine.search("where does Ada live", where={"kind": "fact"}, as_of="2026-06-01")
+    assert [hit.id for hit in hits] == ["old/graphiti-f2"]
+    write(clean_place / "a.af", LETTA)
+    assert cli("import", "--from", "letta", "a.af", "--json").json["added"] == 6
+    assert cli("import", "--from", "letta", "a.af", "--json").json["unchanged"] == 6
+
+
+def test_a_time_that_is_none_is_named_and_the_rest_goes_in(cli, clean_place: Path) -> None:
+    write(clean_place / "z.json", ZEP)
+    ran = cli("import", "--from", "zep", "z.json")
+    assert (ran.code, ran.out.startswith("4 added")) == (2, True)
+    assert "trivet: z.json zep-m3: created: 'yesterday' is not a time" in ran.err
 
 
 def test_a_vector_without_a_document_is_an_error_and_the_rest_goes_in(cli, clean_place: Path) -> None:
@@ -48,5 +71,6 @@ def test_a_vault_of_obsidian_with_its_links(cli, clean_place: Path) -> None:
 def test_an_unknown_source_and_a_missing_path(cli, clean_place: Path) -> None:
     ran = cli("import", "--from", "notion", ".")
     assert ran.code == 2
-    assert "--from: 'notion' is unknown; known: chatgpt, claude, claude-code, codex, mem0, chroma, obsidian" in ran.err
+    known = "chatgpt, claude, claude-code, codex, mem0, letta, graphiti, zep, chroma, lancedb, obsidian"
+    assert f"--from: 'notion' is unknown; known: {known}" in ran.err
     assert cli("import", "--from", "codex", "nowhere").code == 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,6 +82,104 @@ CODEX = [
      "content": [{"type": "output_text", "text": "Done."}]}},
     {"timestamp": "2026-06-01T10:00:09Z", "type": "response_item", "payload": {"type": "reasoning", "summary": []}},
 ]  # fmt: skip
+MEM0 = [
+    {"id": "1", "memory": "Ada likes tea", "user_id": "ada", "run_id": "r1", "metadata": {"topic": "food"},
+     "created_at": "2026-06-01T10:00:00-07:00", "updated_at": None, "categories": ["food"], "hash": "x"},
+    {"id": "2"},
+]  # fmt: skip
+#: An agent file of two agents that share a block: one speaks in its texts, the other sends a message and thinks.
+LETTA = {
+    "agents": [
+        {
+            "id": "agent-0", "name": "Loop", "agent_type": "letta_v1_agent", "block_ids": ["block-0", "block-1"],
+            "messages": [
+                {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You are Loop."}]},
+                {"id": "message-1", "role": "user", "content": "Where is the pump?",
+                 "created_at": "2026-06-01T10:00:00Z"},
+                {"id": "message-2", "role": "assistant", "content": [{"type": "text", "text": "In the shed."}],
+                 "tool_calls": [{"function": {"name": "archival_memory_insert", "arguments": "{}"}}],
+                 "model": "m-1", "created_at": "2026-06-01T10:00:04Z"},
+                {"id": "message-3", "role": "tool", "content": [{"type": "text", "text": "{}"}]},
+            ],
+        },
+        {
+            "id": "agent-1", "name": "Anna", "agent_type": "memgpt_agent", "block_ids": ["block-0", "gone"],
+            "messages": [
+                {"id": "message-0", "role": "user", "content": [{"type": "text", "text": '{"type": "login"}'}]},
+                {"id": "message-1", "role": "user",
+                 "content": [{"type": "text", "text": '{"type": "user_message", "message": "Hello"}'}]},
+                {"id": "message-2", "role": "assistant", "content": [{"type": "text", "text": "A new user."}],
+                 "tool_calls": [{"function": {"name": "send_message", "arguments": '{"message": "Good morning."}'}}]},
+                {"id": "message-3", "role": "assistant", "content": [{"type": "text", "text": "I should look."}],
+                 "tool_calls": [{"function": {"name": "conversation_search", "arguments": "{"}}]},
+                {"role": "user", "content": "Without an id"},
+            ],
+        },
+    ],
+    "blocks": [
+        {"id": "block-0", "label": "human", "value": "Ada grows tomatoes.", "description": "About the user"},
+        {"id": "block-1", "label": "persona", "value": "  "},
+    ],
+    "created_at": "2026-06-02T10:00:00Z",
+}  # fmt: skip
+#: What `model_dump(mode="json")` of Graphiti's classes gives, in the lists of one object.
+GRAPHITI = {
+    "exported_at": "2026-06-02T10:00:00Z",
+    "episodes": [
+        {"uuid": "e1", "name": "chat 1", "group_id": "ada", "source": "message", "source_description": "chat",
+         "content": "Ada: I moved to Bern.", "valid_at": "2026-06-01T10:00:00Z", "created_at": "2026-06-01T10:00:09Z"},
+        {"uuid": "e2", "name": "chat 2", "group_id": "ada", "source": "message",
+         "content": "Ada: Hello\nassistant: Good morning", "created_at": "2026-06-01T11:00:00Z"},
+        {"uuid": "e3", "name": "bare", "source": "text", "content": None},
+        {"content": "no uuid"},
+    ],
+    "nodes": [
+        {"uuid": "n1", "name": "Ada", "labels": ["Entity", "Person"], "summary": "Lives in Bern.",
+         "attributes": {"age": 36}, "name_embedding": [0.1], "created_at": "2026-06-01T10:00:09Z"},
+        {"uuid": "n2", "name": "Bern", "labels": ["Entity"], "summary": ""},
+        {"uuid": "n3"},
+    ],
+    "edges": [
+        {"uuid": "f1", "name": "LIVES_IN", "fact": "Ada lives in Rome.", "source_node_uuid": "n1",
+         "target_node_uuid": "n4", "episodes": [], "valid_at": "2020-01-01T00:00:00Z",
+         "invalid_at": "2026-05-01T00:00:00Z", "expired_at": "2026-06-01T00:00:00Z",
+         "created_at": "2026-01-01T00:00:00Z", "fact_embedding": None},
+        {"uuid": "f2", "name": "LIVES_IN", "fact": "Ada lives in Bern.", "source_node_uuid": "n1",
+         "target_node_uuid": "n2", "episodes": ["e1"], "valid_at": "2026-05-01T00:00:00Z", "invalid_at": None,
+         "created_at": "2026-06-01T10:00:09Z"},
+        {"uuid": "m1", "source_node_uuid": "e1", "target_node_uuid": "n1", "group_id": "ada"},
+        "junk",
+    ],
+}  # fmt: skip
+#: A session of version 2 of Zep's API with its facts, and a thread of version 3.
+ZEP = {
+    "sessions": [
+        {
+            "session_id": "s1", "user_id": "ada", "created_at": "2026-06-01T09:00:00Z",
+            "messages": [
+                {"uuid": "m1", "role": "Ada", "role_type": "user", "content": "The door sticks.",
+                 "created_at": "2026-06-01T10:00:00Z", "metadata": {"title": "x", "room": "shed"}},
+                {"uuid": "m2", "role_type": "tool", "content": "{}"},
+                {"content": "no uuid", "role_type": "user"},
+            ],
+            "facts": [
+                {"uuid": "f1", "fact": "The door of the shed sticks.", "created_at": "2026-06-01T10:00:09Z",
+                 "valid_at": "2026-06-01T10:00:00Z", "rating": 0.5},
+                {"uuid": "f2", "content": "The shed is green.", "invalid_at": "2026-06-03T00:00:00Z"},
+            ],
+        }
+    ],
+    "threads": [
+        {"thread_id": "t1", "messages": [
+            {"uuid": "m3", "role": "assistant", "name": "Loop", "content": "Plane it.", "created_at": "yesterday"}]},
+    ],
+    "edges": [{"uuid": "g1", "fact": "Ada owns the shed.", "source_node_uuid": "n1", "target_node_uuid": "n2"}],
+}  # fmt: skip
+
+
+def write(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
 
 
 def write_lines(path: Path, items: list[Any], end: str = "") -> Path:
@@ -138,13 +238,8 @@ def test_codex_of_both_versions(tmp_path: Path) -> None:
 
 
 def test_mem0_keeps_owner_run_and_metadata(tmp_path: Path) -> None:
-    memories = [
-        {"id": "1", "memory": "Ada likes tea", "user_id": "ada", "run_id": "r1", "metadata": {"topic": "food"},
-         "created_at": "2026-06-01T10:00:00-07:00", "updated_at": None, "categories": ["food"], "hash": "x"},
-        {"id": "2"},
-    ]  # fmt: skip
     path = tmp_path / "memories.json"
-    path.write_text(json.dumps({"results": memories}))
+    path.write_text(json.dumps({"results": MEM0}))
     one, broken = read("mem0", path)
     assert one == {
         "id": "mem0-1",
@@ -154,6 +249,158 @@ def test_mem0_keeps_owner_run_and_metadata(tmp_path: Path) -> None:
         "created": "2026-06-01T10:00:00-07:00",
     }
     assert isinstance(broken, Broken)
+
+
+def test_letta_gives_blocks_and_what_was_said(tmp_path: Path) -> None:
+    write(tmp_path / "loop.af", LETTA)
+    human, asked, told, other, hello, morning, broken = read("letta", tmp_path)
+    assert human == {
+        "id": "letta-Loop/human",
+        "text": "Ada grows tomatoes.",
+        "title": "human",
+        "kind": "memory",
+        "meta": {"agent": "Loop", "label": "human", "description": "About the user", "source": "letta"},
+    }
+    assert (asked["id"], asked["text"]) == ("letta-Loop/2026-06-01T10:00:00Z-user", "Where is the pump?")
+    assert asked["meta"] == {"session": "Loop", "speaker": "user", "source": "letta"}
+    assert (told["text"], told["meta"]["speaker"], told["meta"]["model"]) == ("In the shed.", "assistant", "m-1")
+    assert (other["id"], other["meta"]["agent"]) == ("letta-Anna/human", "Anna")
+    assert (hello["id"], hello["text"], hello["created"]) == ("letta-Anna/message-1", "Hello", None)
+    assert morning["text"] == "Good morning."  # sent to the user; the texts beside are thoughts
+    assert broken.reason == "a message without an id and a time"
+
+
+def test_letta_of_a_file_with_one_agent_and_of_passages(tmp_path: Path) -> None:
+    block = {"label": "human", "value": "Ada grows tomatoes."}
+    one = {"name": "Loop", "core_memory": [block, {"label": 3}], "messages": None, "version": "0.6.47"}
+    written, bad = read("letta", write(tmp_path / "old.af", json.dumps(one)))  # a JSON text in a JSON text
+    assert written["id"] == "letta-Loop/human"
+    assert (bad.place.rpartition("/")[2], bad.reason) == (
+        "old.af blocks entry 1",
+        "not a memory block: it needs `label` and `value`",
+    )
+    passage = {"id": "passage-1", "text": "The pump is blue.", "agent_id": "agent-9", "tags": ["pump"], "metadata": {}}
+    given = [{**passage, "created_at": "2026-06-01T10:00:00Z"}, {"text": "no id"}]
+    one, bad = read("letta", write(tmp_path / "passages.json", given))
+    assert one == {
+        "id": "letta-passage-1",
+        "text": "The pump is blue.",
+        "kind": "memory",
+        "created": "2026-06-01T10:00:00Z",
+        "meta": {"agent": "agent-9", "tags": ["pump"], "source": "letta"},
+    }
+    assert bad.reason == "not a passage: it needs `id` and `text`"
+    assert read("letta", write(tmp_path / "all.json", {"passages": given}))[0] == one
+
+
+def test_graphiti_gives_episodes_entities_and_facts_with_their_links(tmp_path: Path) -> None:
+    chat, two, bare, nameless, ada, bern, unknown, rome, now, junk = read(
+        "graphiti", write(tmp_path / "g.json", GRAPHITI)
+    )
+    assert chat == {
+        "id": "graphiti-e1",
+        "text": "I moved to Bern.",
+        "title": "chat 1",
+        "kind": "message",
+        "created": "2026-06-01T10:00:00Z",
+        "meta": {"session": "ada", "speaker": "Ada", "group": "ada", "description": "chat", "source": "graphiti"},
+        "links": [{"target": "graphiti-n1", "type": "mentions"}],
+    }
+    assert (two["text"], two["created"]) == ("Ada: Hello\nassistant: Good morning", "2026-06-01T11:00:00Z")
+    assert "speaker" not in two["meta"]
+    assert [item.reason for item in (bare, nameless, unknown, junk)] == [
+        "an episode without a text in `content`",
+        "a record without a `uuid`",
+        "not a record of a graph: it has none of `content`, `fact` and `name`",
+        "not a JSON object",
+    ]
+    assert (ada["title"], ada["text"], ada["kind"]) == ("Ada", "Lives in Bern.", "entity")
+    assert ada["meta"] == {"age": 36, "labels": ["Person"], "source": "graphiti"}
+    assert (bern["title"], bern["text"]) == ("Bern", "")
+    assert (rome["valid_from"], rome["valid_to"]) == ("2020-01-01T00:00:00Z", "2026-05-01T00:00:00Z")
+    assert now == {
+        "id": "graphiti-f2",
+        "text": "Ada lives in Bern.",
+        "title": "",
+        "kind": "fact",
+        "created": "2026-06-01T10:00:09Z",
+        "valid_from": "2026-05-01T00:00:00Z",
+        "meta": {"relation": "LIVES_IN", "source": "graphiti"},
+        "links": [
+            {"target": "graphiti-n1", "type": "subject"},
+            {"target": "graphiti-n2", "type": "object"},
+            {"target": "graphiti-e1", "type": "stated-in"},
+        ],
+    }
+
+
+def test_zep_gives_messages_facts_and_graphs(tmp_path: Path) -> None:
+    door, broken, fact, ended, plane, edge = read("zep", write(tmp_path / "zep.json", ZEP))
+    assert door == {
+        "id": "zep-m1",
+        "text": "The door sticks.",
+        "title": "",
+        "kind": "message",
+        "created": "2026-06-01T10:00:00Z",
+        "meta": {"session": "s1", "speaker": "user", "room": "shed", "user_id": "ada", "name": "Ada", "source": "zep"},
+    }
+    assert broken.reason == "not a message: it needs `uuid` and `content`"
+    assert (fact["id"], fact["kind"], fact["valid_from"]) == ("zep-f1", "fact", "2026-06-01T10:00:00Z")
+    assert fact["meta"] == {"rating": 0.5, "conversation": "s1", "user_id": "ada", "source": "zep"}
+    assert (ended["text"], ended["valid_to"]) == ("The shed is green.", "2026-06-03T00:00:00Z")
+    assert (plane["meta"]["session"], plane["meta"]["speaker"], plane["meta"]["name"]) == ("t1", "assistant", "Loop")
+    assert (edge["id"], edge["links"][0]["target"]) == ("zep-g1", "zep-n1")
+    answer = {"messages": ZEP["sessions"][0]["messages"][:1]}  # of one session, as its route answers
+    assert "session" not in read("zep", write(tmp_path / "m.json", answer))[0]["meta"]
+
+
+WRONG = (None, True, 0, 1e300, "", "x", [], [0], {}, {"a": []})
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value in a JSON value."""
+    yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in pairs:
+        yield from places(inner, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    value = copy.copy(value)
+    value[path[0]] = replaced(value[path[0]], path[1:], new)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "export"),
+    [
+        ("chatgpt", "conversations.json", CHATGPT),
+        ("claude", "conversations.json", CLAUDE),
+        ("mem0", "m.json", MEM0),
+        ("letta", "a.af", LETTA),
+        ("graphiti", "g.json", GRAPHITI),
+        ("zep", "z.json", ZEP),
+        ("claude-code", "s.jsonl", CLAUDE_CODE),
+        ("codex", "rollout-a.jsonl", CODEX),
+    ],
+)
+def test_a_value_of_a_wrong_type_stops_no_import(tmp_path: Path, source: str, name: str, export: Any) -> None:
+    path = tmp_path / name
+    for place in places(export):
+        for wrong in WRONG:
+            changed = replaced(export, place, wrong)
+            if path.suffix == ".jsonl":
+                write_lines(path, changed if isinstance(changed, list) else [changed])
+            else:
+                write(path, changed)
+            try:
+                found = read(source, path)
+            except InputError as error:
+                assert str(error).startswith("import: ")
+                continue
+            assert all(isinstance(item, Broken) or isinstance(item["text"], str) for item in found)
 
 
 def chroma(folder: Path) -> Path:
@@ -190,10 +437,10 @@ def test_chroma_gives_documents_with_their_metadata(tmp_path: Path) -> None:
     assert bare == Broken("notes/bare", "no document, only a vector")
 
 
-@pytest.mark.parametrize("source", ["chatgpt", "claude", "mem0"])
+@pytest.mark.parametrize("source", ["chatgpt", "claude", "mem0", "letta", "graphiti", "zep"])
 def test_an_export_that_is_none_is_refused(tmp_path: Path, source: str) -> None:
     bad = tmp_path / "conversations.json"
-    for content, reason in (("{", "not JSON"), ('"x"', "instead of a list")):
+    for content, reason in (("{", "not JSON"), ("", "not JSON"), ("3", "instead of a list|no list of|it has none of")):
         bad.write_text(content)
         with pytest.raises(InputError, match=reason):
             read(source, bad)

@@ -35,7 +35,12 @@ def import_(
     ],
     source: Annotated[
         str,
-        option("--from", "PROGRAM", "Read what it keeps: chatgpt, claude, claude-code, codex, mem0, chroma, obsidian."),
+        option(
+            "--from",
+            "PROGRAM",
+            "Read what it keeps: chatgpt, claude, claude-code, codex, mem0, letta, graphiti, zep, chroma, lancedb, "
+            "obsidian.",
+        ),
     ] = "",
     prefix: Annotated[
         str, option("--prefix", "TEXT", "Put this before every file's id, to keep two folders apart.")

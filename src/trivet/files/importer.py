@@ -151,12 +151,21 @@ class Importer:
         self._put(place, True, document)
 
     def add_documents(self, documents: Iterator[dict[str, Any] | jsonl.Broken], prefix: str, place: str) -> None:
-        """Add the documents of a source, with ``prefix`` before their ids."""
+        """Add the documents of a source, with ``prefix`` before their ids and those that they link to.
+
+        Vectors are for a collection that takes them from outside; any other embeds the texts itself.
+        """
+        keeps_vectors = (self._engine.stats().model or "").startswith("vectors/")
         for item in documents:
             if isinstance(item, jsonl.Broken):
                 self.tally.broken.append(item)
-            else:
-                self._put(f"{place} {item['id']}", True, {**item, "id": f"{prefix}{item['id']}"})
+                continue
+            document = {**item, "id": f"{prefix}{item['id']}"}
+            if "links" in item:
+                document["links"] = [{**link, "target": f"{prefix}{link['target']}"} for link in item["links"]]
+            if not keeps_vectors:
+                document.pop("vector", None)
+            self._put(f"{place} {item['id']}", True, document)
 
     def add_content(self, content: bytes, name: str, id: str, modified: datetime | None) -> None:
         """Add the documents of a file that was sent."""

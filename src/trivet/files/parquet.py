@@ -32,19 +32,19 @@ def read(content: bytes) -> list[Part]:
     binary = [field.name for field in file.schema_arrow if pyarrow.types.is_binary(field.type)]
     notes = (f"binary columns left out: {', '.join(binary)}",) if binary else ()
     rows = file.read([name for name in file.schema_arrow.names if name not in binary]).to_pylist()
-    return table.parts(({name: _plain(value) for name, value in row.items()} for row in rows), notes)
+    return table.parts(({name: plain(value) for name, value in row.items()} for row in rows), notes)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value as JSON has it."""
     if isinstance(value, date | time):  # a datetime is a date
         return value.isoformat()
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, float) and value - value != 0:  # NaN or infinite
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)

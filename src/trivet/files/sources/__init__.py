@@ -31,7 +31,11 @@ SOURCES: Registry[Read] = Registry(
         "claude-code": "trivet.files.sources.claude_code:read",
         "codex": "trivet.files.sources.codex:read",
         "mem0": "trivet.files.sources.mem0:read",
+        "letta": "trivet.files.sources.letta:read",
+        "graphiti": "trivet.files.sources.graphiti:read",
+        "zep": "trivet.files.sources.zep:read",
         "chroma": "trivet.files.sources.chroma:read",
+        "lancedb": "trivet.files.sources.lancedb:read",
     },
     _check,
 )

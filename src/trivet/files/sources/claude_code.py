@@ -15,8 +15,7 @@ def read(path: Path) -> Iterator[dict[str, Any] | Broken]:
         if isinstance(item, Broken):
             yield item
         elif item.get("type") in ("user", "assistant") and not item.get("isSidechain") and not item.get("isMeta"):
-            message = item.get("message") or {}
-            text = exports.texts(message.get("content"))
+            text = exports.texts(exports.mapping(item.get("message")).get("content"))
             if text and item.get("uuid"):
                 more = {"source": "claude-code", "project": item.get("cwd"), "branch": item.get("gitBranch")}
                 id, session = f"claude-code-{item['uuid']}", item.get("sessionId")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,28 +16,39 @@ from trivet.text.conversation import SESSION
 
 KIND = "message"
 
+Item = dict[str, Any] | Broken
+#: What makes documents of an object of an export; the text is its place, for what is broken in it.
+Convert = Callable[[dict[str, Any], str], Iterable[Item]]
 
-def load(path: Path, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each JSON file of an export whose name begins with ``prefix``."""
+
+def load(path: Path, *patterns: str) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of each JSON file of an export whose name matches one of ``patterns``."""
     found = False
-    for name, content in _files(path, prefix):
+    for name, content in _files(path, patterns):
         found = True
-        try:
-            yield name, json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"import: {name}: not JSON ({error})") from None
+        yield name, parsed(content, name)
     if not found:
-        raise InputError(f"import: {str(path)!r} has no {prefix}*.json; name the export, its folder or its ZIP file")
+        wanted = " or ".join(patterns)
+        raise InputError(f"import: {str(path)!r} has no {wanted}; name the export, its folder or its ZIP file")
 
 
-def _files(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
+def parsed(content: bytes | str, name: str) -> Any:
+    """Return the value of a JSON text."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"import: {name}: not JSON ({error})") from None
+
+
+def _files(path: Path, patterns: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
-        yield from ((str(file), file.read_bytes()) for file in sorted(path.rglob(f"{prefix}*.json")))
+        found = {file for pattern in patterns for file in path.rglob(pattern) if file.is_file()}
+        yield from ((str(file), file.read_bytes()) for file in sorted(found))
     elif path.suffix.lower() == ".zip":
         try:
             with open_zip(path.read_bytes()) as container:
                 for name in sorted(container.namelist()):
-                    if PurePath(name).match(f"{prefix}*.json"):
+                    if any(PurePath(name).match(pattern) for pattern in patterns):
                         yield f"{path}/{name}", container.read(name)
         except UnreadableError as error:
             raise InputError(f"import: {str(path)!r}: {error}") from None
@@ -45,12 +56,26 @@ def _files(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
         yield str(path), path.read_bytes()
 
 
-def entries(found: Any, name: str) -> Iterator[dict[str, Any] | Broken]:
-    """Yield the objects of a list."""
+def entries(found: Any, name: str, convert: Convert) -> Iterator[Item]:
+    """Yield what ``convert`` makes of each object of a list; a file with anything else is refused."""
     if not isinstance(found, list):
         raise InputError(f"import: {name}: {type(found).__name__} instead of a list; is it an export of this program")
-    for number, item in enumerate(found):
-        yield item if isinstance(item, dict) else Broken(f"{name} entry {number}", "not a JSON object")
+    yield from each(found, name, convert)
+
+
+def each(found: Any, place: str, convert: Convert) -> Iterator[Item]:
+    """Yield what ``convert`` makes of each object of a list in an export; what has another type is broken."""
+    if not isinstance(found, list | None):
+        yield Broken(place, f"{type(found).__name__} instead of a list")
+        return
+    for number, item in enumerate(found or ()):
+        own = f"{place} entry {number}"
+        yield from convert(item, own) if isinstance(item, dict) else [Broken(own, "not a JSON object")]
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return an object of an export; an empty one where it has another type or is missing."""
+    return value if isinstance(value, dict) else {}
 
 
 def transcripts(path: Path, pattern: str = "*.jsonl") -> Iterator[tuple[Path, int, dict[str, Any] | Broken]]:
@@ -84,7 +109,10 @@ def message(id: str, text: str, session: Any, speaker: Any, created: Any, **more
 def moment(value: Any) -> Any:
     """Return a time; None where there is none. A number is seconds since 1970."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value, UTC)
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (ValueError, OverflowError, OSError):  # outside of the calendar: refused with the document
+            return value
     return value or None
 
 
