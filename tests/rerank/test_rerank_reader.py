@@ -53,18 +53,23 @@ def hits(hit: MakeHit) -> list[Hit]:
 
 def test_a_passage_that_answers_comes_first(hits: list[Hit]) -> None:
     scorer = Given({"a": -8.0, "b": -9.0, "c": 6.0, "d": -7.0, "e": -8.0})
-    done = Reader(bonus=5.0).apply(hits, QUERY, Tools(reader=scorer))
+    done = Reader(weight_others=1.0).apply(hits, QUERY, Tools(reader=scorer))
     assert done.hits[0].id == "c"
     assert done.hits[0].adjustments[-1].reason == "logit +6.0"
     assert done.read == {"a": -8.0, "b": -9.0, "c": 6.0, "d": -7.0, "e": -8.0}
     assert {hit.score for hit in done.hits} >= {1.0, hits[-1].score}  # the scale stays
 
 
-def test_among_talk_the_reader_also_tells_apart_what_does_not_answer(hits: list[Hit]) -> None:
-    reads = {"a": -9.0, "b": -4.0, "c": -9.0, "d": -9.0, "e": -9.0}
+def test_among_talk_the_reader_counts_more(hits: list[Hit]) -> None:
+    reads = {"a": -9.0, "b": -1.0, "c": -9.0, "d": -9.0, "e": -9.0}
     turns = [replace(hit, document=replace(hit.document, meta={"session": 1, "speaker": "Ann"})) for hit in hits]
     assert Reader().apply(hits, QUERY, Tools(reader=Given(reads))).hits[0].id == "a"
     assert Reader().apply(turns, QUERY, Tools(reader=Given(reads))).hits[0].id == "b"
+
+
+def test_of_passages_about_something_else_the_order_stays(hits: list[Hit]) -> None:
+    reads = {"a": -10.0, "b": -6.0, "c": -9.0, "d": -7.0, "e": -8.0}
+    assert [hit.id for hit in Reader().apply(hits, QUERY, Tools(reader=Given(reads))).hits] == list("abcde")
 
 
 def test_the_order_stays_where_all_read_alike(hits: list[Hit]) -> None:
@@ -73,7 +78,7 @@ def test_the_order_stays_where_all_read_alike(hits: list[Hit]) -> None:
 
 
 def test_hits_that_are_not_read_stay_behind(hits: list[Hit]) -> None:
-    done = Reader(most_others=2, bonus=5.0).apply(hits, QUERY, Tools(reader=Given({"a": -9.0, "b": 5.0})))
+    done = Reader(most_others=2, weight_others=1.0).apply(hits, QUERY, Tools(reader=Given({"a": -9.0, "b": 5.0})))
     assert [hit.id for hit in done.hits] == ["b", "a", "c", "d", "e"]
     assert not done.degraded
 
@@ -89,7 +94,7 @@ def test_reading_ends_after_hits_about_something_else(hit: MakeHit) -> None:
 
 def test_the_time_limit_is_named(hits: list[Hit]) -> None:
     late = [*hits[:2], *(replace(hit, passage=replace(hit.passage, text="late")) for hit in hits[2:])]
-    done = Reader(budget_ms=20, bonus=5.0).apply(late, QUERY, Tools(reader=Given({"a": -9.0, "b": 5.0})))
+    done = Reader(budget_ms=20, weight_others=1.0).apply(late, QUERY, Tools(reader=Given({"a": -9.0, "b": 5.0})))
     assert [hit.id for hit in done.hits] == ["b", "a", "c", "d", "e"]
     assert "from hit 3 on the fused order is kept: the time limit of 20 ms is over" in done.degraded[0].reason
 

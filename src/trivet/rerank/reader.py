@@ -1,14 +1,14 @@
 """Reranks with the built-in reader, a small cross-encoder that reads the query and a passage together.
 
-    score = z + talk * weight * r + (1 - talk) * bonus * sigmoid(r - ANSWERS)
+    score = z + (talk * weight + (1 - talk) * weight_others) * log(1 + exp(r - UNRELATED))
 
 z is the score of the hit in standard deviations of the hits that are read. r is what the reader returns for it, a logit
-from about -11 to 11; it is not scaled to the other hits, so where the reader finds nothing for the query, the order
-stays. talk is the share of the hits that are talk: turns of a conversation, or texts in the first or second person.
-Among these the reader is a better judge than the legs, which see a short turn without what it is about. In other texts
-it can only raise a passage that reads like an answer: of two passages that do not answer, it does not know which is
-nearer (ADR 40 has the figures). The sum is brought back to the scale of the scores, and hits that were not read stay
-behind those that were.
+from about -11 to 11. It is not scaled to the other hits and counts only as far as it is above ``UNRELATED``: of two
+passages about something else the reader does not know which is nearer, and where it finds nothing for the query, the
+order stays. talk is the share of the hits that are talk: turns of a conversation, or texts in the first or second
+person. Among these the reader is a better judge than the legs, which see a short turn without what it is about, and has
+more weight (ADR 40 has the figures). The sum is brought back to the scale of the scores, and hits that were not read
+stay behind those that were.
 
 A turn is read with its date and the turn before it, a long passage in the window that has most terms of the query.
 Reading ends early when the last ``PATIENCE`` hits are about something else. A reader that is too slow or fails never
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, log1p
 from typing import ClassVar
 
 from trivet.rerank.learned import deviation
@@ -37,9 +37,8 @@ MOSTLY = 0.5  # share of talk from which the candidates are talk
 #: Hits in a row that are about something else, after which the others are not read: 2 in 1,000 topics of four sets lost
 #: a right hit by that, and 1 in 10 pairs is saved.
 PATIENCE = 8
-#: Logit at which half of the passages are answers. With plain fusion, values from 0 to 4 rank equally well.
-ANSWERS = 2.0
-ELSEWHERE = -7.0  # logit below which a passage is about something else
+UNRELATED = -4.0  # logit below which it hardly counts by how much
+ELSEWHERE = -7.0  # logit below which a passage is surely about something else
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class Reader(Reranker):
 
     name: ClassVar[str] = "reader"
 
-    weight: float = option(0.45, "weight of the reader's logit among talk", low=0.0, high=10.0)
-    bonus: float = option(1.0, "most that an answer is raised among other texts", low=0.0, high=10.0)
+    weight: float = option(0.6, "weight of the reader among talk", low=0.0, high=10.0)
+    weight_others: float = option(0.2, "weight of the reader among other texts", low=0.0, high=10.0)
     most: int = option(30, "number of first hits to read among talk", low=1, high=200)
     most_others: int = option(12, "number of first hits to read among other texts", low=1, high=200)
     characters: int = option(600, "characters to read of a passage", low=100, high=10_000)
@@ -77,7 +76,8 @@ class Reader(Reranker):
     def _ordered(self, pool: list[Hit], read: list[float], talk: float) -> list[Hit]:
         """Order the hits that were read by their mixed scores; keep the others as they are, behind them."""
         first, rest = pool[: len(read)], pool[len(read) :]
-        parts = [talk * self.weight * given + (1.0 - talk) * self.bonus * answers(given) for given in read]
+        weight = talk * self.weight + (1.0 - talk) * self.weight_others
+        parts = [weight * counted(given) for given in read]
         mixed = mix([hit.score for hit in first], parts, deviation(first) if first else 1.0)
         marked = [self._marked(*row) for row in zip(first, mixed, read, strict=True)]
         return renumbered([*sorted(marked, key=lambda hit: -hit.score), *rest])
@@ -88,9 +88,9 @@ class Reader(Reranker):
         return moved(hit, hit.rank, score, (*hit.adjustments, note))
 
 
-def answers(read: float) -> float:
-    """Return from 0 to 1 how far a passage reads like an answer."""
-    return 1.0 / (1.0 + exp(ANSWERS - read))
+def counted(read: float) -> float:
+    """Return how far a logit is above ``UNRELATED``; never below 0, and without a step there."""
+    return log1p(exp(read - UNRELATED))
 
 
 def mix(scores: Sequence[float], parts: Sequence[float], unit: float) -> list[float]:
