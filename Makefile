@@ -11,7 +11,7 @@ FAST := tests/text tests/fusion tests/rerank tests/legs tests/graph tests/golden
 
 # The adapters, each with the packages that its tests need beside its extra. `openai` is a client of the HTTP service,
 # `lancedb` a source of imports.
-FRAMEWORKS := langchain langgraph llama-index haystack anthropic openai lancedb
+FRAMEWORKS := langchain langgraph llama-index haystack anthropic google-adk openai lancedb
 TESTS_OF_langchain := langchain-tests>=1.1,<2
 TESTS_OF_openai := openai>=3,<4
 EXTRAS_OF_openai := serve,files
