@@ -133,7 +133,10 @@ def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
             yield from flatten(value, f"{path}.")
         elif isinstance(value, list | tuple):
             for item in value:
-                yield from flatten({path: item})
+                if isinstance(item, str):  # most lists are of texts
+                    yield path, item
+                else:
+                    yield from flatten({path: item})
         elif value is not None:
             yield path, value
 

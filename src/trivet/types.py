@@ -199,7 +199,7 @@ class Ranking:
     at_home: bool = True
     seeded: bool = False  # the leg started at what the other legs found
     #: Of the graph leg, for each key: a document, its connection, the next document … up to the key itself.
-    paths: tuple[tuple[Key, ...], ...] = ()
+    paths: Sequence[tuple[Key, ...]] = ()
     _places: dict[Key, int] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -317,7 +317,7 @@ class Hit:
     stands_for: tuple[str, ...] = ()  # ids that were found and that this document supersedes
     resolved_by: tuple[str, ...] = ()  # ids that its ``resolved-by`` links lead to
     context: tuple[Passage, ...] = ()  # passages before and after it, if the profile asks for neighbours
-    path: tuple[str, ...] = ()  # of the graph leg: a document, a concept or an edge, the next document …
+    path: tuple[str, ...] = ()  # of the graph leg, after the rerankers: a document, a concept or an edge, the next …
 
     def __repr__(self) -> str:
         return f"<Hit {self.rank} {self.id!r} relevance={self.relevance:.2f} {_short(self.text)}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -28,9 +28,21 @@ def none(dids: Sequence[int]) -> list[Edge]:
     return []
 
 
-def found(graph: Graph, seeds: Mapping[int, float], edges: Any = none, seen: set[int] | None = None) -> list[Reached]:
+class Item(NamedTuple):
+    score: float
+    did: int
+    pid: int
+    path: tuple[int | str, ...]
+
+
+def found(graph: Graph, seeds: Mapping[int, float], edges: Any = none, seen: set[int] | None = None) -> list[Item]:
     visible = None if seen is None else lambda dids: np.isin(dids, list(seen) or [0])
-    return walk(graph, edges, seeds, visible, 50)
+    return items(walk(graph, edges, seeds, visible, 50))
+
+
+def items(reached: Reached) -> list[Item]:
+    columns = (reached.scores, reached.dids, reached.pids, reached.paths)
+    return [Item(*values) for values in zip(*columns, strict=True)]
 
 
 def test_a_title_that_is_mentioned_is_reached_and_so_is_what_that_mentions() -> None:
@@ -198,6 +210,32 @@ def test_in_one_block_or_in_two_a_walk_is_the_same(named: dict[int, dict[int, in
         return [edge for edge in edges if edge.source in dids]
 
     for visible in (None, lambda dids: dids % 3 > 0):
-        apart, whole = walk(two, edges_of, seeds, visible, 50), walk(one, edges_of, seeds, visible, 50)
-        assert [(item.did, item.pid) for item in apart] == [(item.did, item.pid) for item in whole]
+        apart, whole = (items(walk(graph, edges_of, seeds, visible, 50)) for graph in (two, one))
+        assert [(item.did, item.pid, item.path) for item in apart] == [
+            (item.did, item.pid, item.path) for item in whole
+        ]
         assert [item.score for item in apart] == pytest.approx([item.score for item in whole], abs=1e-12)
+
+
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.integers(1, 5), st.integers(2**62, 2**63 - 1)), st.integers(0, module.FRONT - 1)),
+        min_size=1,
+    )
+)
+def test_rows_are_ordered_by_target_and_source_however_large_the_numbers(rows: list[tuple[int, int]]) -> None:
+    target, source = np.array(rows, dtype=np.int64).T
+    expected = sorted(range(len(rows)), key=lambda row: (rows[row], row))
+    assert module._ordered(target, source).tolist() == expected
+
+
+def test_a_path_is_made_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of({1: {FILM: TITLE, COMPOSER: 0}, 2: {COMPOSER: TITLE, CITY: 0}, 3: {CITY: TITLE}})
+    asked: list[int] = []
+    written_all = graph.written_all
+    monkeypatch.setattr(graph, "written_all", lambda concepts: asked.extend(concepts.tolist()) or written_all(concepts))
+    paths = walk(graph, none, {1: 0.8}, None, 50).paths
+    assert (len(paths), asked) == (3, [])
+    assert paths.of([2]) == [(1, "c2", 2, "c3", 3)]
+    assert sorted(asked) == [COMPOSER, CITY]
+    assert list(paths) == paths[:] == [(1, "c2", 2), (1, "c2", 2, "c2", 1), (1, "c2", 2, "c3", 3)]

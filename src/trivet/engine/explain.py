@@ -85,4 +85,4 @@ class Explainer:
         with self._collection.snapshot():
             scope = self._collection.filters.recheck(self._plan.query.where, self._plan.exclude)
             documents = self._collection.documents.fetch([did])
-            return " → ".join(walk_paths(self._collection, [ranking], documents, scope).get(did, ()))
+            return " → ".join(walk_paths(self._collection, [ranking], [did], documents, scope).get(did, ()))

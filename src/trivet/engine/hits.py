@@ -42,11 +42,11 @@ def fetch(
     unseen = [int(item.key) for item in candidates if pids.get(item.key) not in spans]
     begins = collection.documents.first_spans(unseen) if unseen else {}
     resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
-    paths = walk_paths(collection, retrieved.rankings, documents, plan.scope)
     match = matches(retrieved.rankings, pool.weights)
     lifts = _lifts(collection, candidates, pool, documents)
     order_of = collection.documents.order_of
     found: list[Hit] = []
+    numbers: dict[str, int] = {}
     order: dict[str, int] = {}
     shown: dict[str, int] = {}
     matched: dict[str, Match] = {}
@@ -55,6 +55,7 @@ def fetch(
         document = documents.get(int(key))
         if document is None:  # deleted since it was ranked
             continue
+        numbers[document.id] = int(key)
         order[document.id] = order_of(int(key))
         matched[document.id] = match(pool.found_as.get(key, key))
         pid = pids.get(key)
@@ -76,11 +77,11 @@ def fetch(
                 pool.stands_for.get(key, ()),
                 resolved.get(int(key), ()),
                 (),
-                paths.get(key, ()),
+                (),
             )
         )
     rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
-    return Fetched(found, order, shown, matched, degraded, rewritten)
+    return Fetched(found, documents, numbers, order, shown, matched, degraded, rewritten)
 
 
 def relevances(candidates: Sequence[Candidate], retrieved: Retrieved, pool: Pool) -> list[float]:
@@ -106,11 +107,12 @@ def judged(
     own = [probability(matched[hit.id], read.get(hit.id)) for hit in hits]
     capped = [value if hit.id in read else min(value, most) for hit, value in zip(hits, own, strict=True)]
     values = never_increasing([*before, *capped, *behind])[len(before) :]
-    return [_judged(hit, value) for hit, value in zip(hits, values, strict=False) if value >= least]
+    return [_changed(hit, value, hit.path) for hit, value in zip(hits, values, strict=False) if value >= least]
 
 
-def _judged(hit: Hit, relevance: float) -> Hit:
-    if hit.relevance == relevance:
+def _changed(hit: Hit, relevance: float, path: tuple[str, ...]) -> Hit:
+    """Return the hit with this relevance and path."""
+    if hit.relevance == relevance and hit.path == path:
         return hit
     return _hit(
         hit.rank,
@@ -125,7 +127,7 @@ def _judged(hit: Hit, relevance: float) -> Hit:
         hit.stands_for,
         hit.resolved_by,
         hit.context,
-        hit.path,
+        path,
     )
 
 
@@ -203,16 +205,32 @@ def turns_before(collection: Collection, plan: Plan, hits: Sequence[Hit]) -> dic
     return {id: around[0].text for id, around in found.items() if around and around[0].ordinal < 0}
 
 
+def with_paths(
+    collection: Collection, hits: list[Hit], plan: Plan, retrieved: Retrieved, fetched: Fetched
+) -> list[Hit]:
+    """Tell for each hit how the graph walk reached it. A page needs few paths, so rerankers see none."""
+    wanted = [fetched.numbers[hit.id] for hit in hits]
+    paths = walk_paths(collection, retrieved.rankings, wanted, fetched.documents, plan.scope)
+    if not paths:
+        return hits
+    return [_changed(hit, hit.relevance, paths.get(did, ())) for did, hit in zip(wanted, hits, strict=True)]
+
+
 def walk_paths(
-    collection: Collection, rankings: Iterable[Ranking], documents: Mapping[int, Document], scope: Scope | None
+    collection: Collection,
+    rankings: Iterable[Ranking],
+    wanted: Sequence[int],
+    documents: Mapping[int, Document],
+    scope: Scope | None,
 ) -> dict[Key, tuple[str, ...]]:
-    """Return for each document how the graph walk reached it: titles (or ids) of documents, and concepts."""
-    found = {
-        key: path
-        for ranking in rankings
-        for key, path in zip(ranking.keys, ranking.paths, strict=False)
-        if int(key) in documents and path[:1] != path[-1:]  # a walk back to its start explains nothing
-    }
+    """Return for each of these documents how the graph walk reached it: titles (or ids) of documents, and concepts."""
+    found: dict[Key, tuple[Key, ...]] = {}
+    for ranking in rankings:
+        places = ranking.places()
+        reached = [did for did in wanted if did in places] if ranking.paths else []
+        found.update(zip(reached, _paths(ranking.paths, [places[did] for did in reached]), strict=True))
+    # a walk back to its start explains nothing
+    found = {key: path for key, path in found.items() if path[:1] != path[-1:]}
     passed = {int(did) for path in found.values() for did in path[::2]}
     if not passed:
         return {}
@@ -227,6 +245,14 @@ def walk_paths(
         key: _without_repeats(titles[int(step)] if at % 2 == 0 else str(step) for at, step in enumerate(path))
         for key, path in found.items()
     }
+
+
+def _paths(paths: Sequence[tuple[Key, ...]], places: Sequence[int]) -> Sequence[tuple[Key, ...]]:
+    if not places:
+        return ()
+    from trivet.graph.walk import Paths
+
+    return paths.of(places) if isinstance(paths, Paths) else [paths[place] for place in places]
 
 
 def _without_repeats(steps: Iterable[str]) -> tuple[str, ...]:

@@ -206,6 +206,7 @@ class Pipeline:
             before, behind = candidates[: plan.offset], candidates[end:]
             around = (hits.relevances(before, retrieved, pool), hits.relevances(behind, retrieved, pool))
             found = hits.judged(fetched.hits, fetched.matches, {}, 0.0, around)
+            found = hits.with_paths(self._collection, found, plan, retrieved, fetched)
             return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
         steps = [step for step in plan.setup.rerankers if step.concerns(plan.query)]
         drops_only = all(step.drops_only for step in steps)
@@ -227,6 +228,7 @@ class Pipeline:
             found = hits.judged(found, fetched.matches, run.read, least)
         degraded = (*fetched.degraded, *run.degraded)
         numbered = renumbered(found[plan.offset : end], plan.offset + 1)
+        numbered = hits.with_paths(self._collection, numbered, plan, retrieved, fetched)
         return Page(numbered, ", ".join(run.notes), run.ms, degraded, fetched.rewritten)
 
     def _lend(self, plan: Plan, fetched: Fetched) -> Tools:
@@ -346,6 +348,8 @@ class _RerankRun:
 def _joined(first: Fetched, then: Fetched) -> Fetched:
     return Fetched(
         first.hits,
+        {**first.documents, **then.documents},
+        first.numbers | then.numbers,
         first.order | then.order,
         first.passages | then.passages,
         first.matches | then.matches,

@@ -12,7 +12,7 @@ from trivet.fusion.relevance import Match
 from trivet.fusion.weighing import WEIGHINGS, Weighing
 from trivet.legs import LEGS
 from trivet.rerank import Reranker, build
-from trivet.types import Candidate, Degraded, Hit, Key, Query, Ranking, Stage
+from trivet.types import Candidate, Degraded, Document, Hit, Key, Query, Ranking, Stage
 
 if TYPE_CHECKING:
     from trivet.legs.leg import Leg, LegQuery, LegType
@@ -113,6 +113,8 @@ class Fetched:
     """Hits with their texts, and what the rerankers need to know of them."""
 
     hits: list[Hit]
+    documents: Mapping[int, Document]  # by number
+    numbers: dict[str, int]  # id → number
     order: dict[str, int]  # id → a number that grows with the time the document was added
     passages: dict[str, int]  # id → the passage that its hit shows
     matches: dict[str, Match]  # id → how well the legs match it, for its relevance

@@ -63,7 +63,8 @@ def shared_values(meta: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, content in meta.items():
         if name in NOT_SHARED:
             continue
-        for key, value in ((name, content),) if isinstance(content, str) else flatten({name: content}):
+        scalars = ((name, content),) if isinstance(content, str) else flatten({name: content}) if content else ()
+        for key, value in scalars:
             if isinstance(value, str) and 0 < len(value) <= LONGEST and not value[:4].isdigit():
                 found.append((key, value))
                 if len(found) == MOST_VALUES:

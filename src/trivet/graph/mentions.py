@@ -128,7 +128,7 @@ class Naming(NamedTuple):
     mark: Marks
     titled: Bools
 
-    def only(self, which: Bools) -> Naming:
+    def only(self, which: Bools | Ints) -> Naming:
         """Return these rows only."""
         return Naming(self.source[which], self.did[which], self.pid[which], self.mark[which], self.titled[which])
 
@@ -187,15 +187,21 @@ class Graph:
     def frequency_of(self, keys: Any) -> Ints:
         """Return as ``frequency``, by keys."""
         if (block := self._only) is None:
-            return self.frequency(keys)
+            unique, place = np.unique(keys, return_inverse=True)
+            return self.frequency(unique)[place]
         total: Ints = block.back_starts[keys + 1] - block.back_starts[keys]
         return total
 
     def naming_of(self, keys: Any) -> Naming:
-        """Return as ``naming``, by keys."""
+        """Return as ``naming``, by keys and in their order."""
         if (block := self._only) is None:
-            return self.naming(keys)
+            found = self.naming(keys)
+            return found.only(np.argsort(found.source, kind="stable"))
         return _naming([(block, np.arange(len(keys)), keys)], self._step)
+
+    def ranks_of(self, keys: Any) -> Any:
+        """Return numbers of 32 bits in the order of these keys."""
+        return keys if self._only is not None else np.unique(keys, return_inverse=True)[1]
 
     def hashes_of(self, keys: Any) -> Hashes:
         """Return the digests of these keys."""

@@ -13,7 +13,7 @@ scores are about the same around them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,40 +33,89 @@ EDGES = 0.5  # share of a document's mass that goes along edges, if it has edges
 
 Floats = npt.NDArray[np.float64]
 Visible = Callable[[Ints], Bools]
-
-
 EdgesOf = Callable[[Sequence[int]], Sequence[Edge]]
+Path = tuple[int | str, ...]
+
+_LARGEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A document that the walk reached. ``path``: a document, its connection, the next document … up to this one."""
+    """The documents that a walk reached, best first, as columns of Python values."""
 
-    score: float
-    did: int
-    pid: int
-    path: tuple[int | str, ...]
+    dids: tuple[int, ...]
+    scores: tuple[float, ...]
+    pids: tuple[int, ...]
+    paths: Paths
+
+    def __len__(self) -> int:
+        return len(self.dids)
 
 
 class _Flow(NamedTuple):
-    """The mass that moves in one step, as columns: from, to, how much, to which passage, by which concept or edge."""
+    """The mass that moves in one step, as columns: from, to, how much, to which passage, along which connection."""
 
-    source: Ints
+    source: Ints  # place among the documents walked from
     target: Ints
     mass: Floats
     pid: Ints
-    concept: npt.NDArray[np.uint64]  # 0: along an edge
-    edge: Ints  # place among the labels
+    connection: Ints  # place among the connections of the step: first its concepts, then its edges
 
 
 @dataclass(slots=True)
 class _Step:
-    """The documents that one step reached, with their mass."""
+    """The documents that one step reached, with their mass, and the rows of the flow that brought it."""
 
+    walked: Ints  # the documents walked from
+    concepts: Any  # keys of the concepts that were followed
+    labels: list[str]  # of the edges that were followed
+    flow: _Flow
+    order: Ints  # the rows of the flow by target, then by source
+    first: Ints  # where in ``order`` the rows of each target begin
     dids: Ints
     mass: Floats
-    best: Ints  # place in ``flow`` of the row that brought the most mass
-    flow: _Flow
+
+    def best(self, dids: Ints) -> Ints:
+        """Return for each of these documents the row that brought the most mass; of equal ones the oldest source's."""
+        groups = np.searchsorted(self.dids, dids)
+        starts = self.first[groups]
+        counts = np.append(self.first, len(self.order))[groups + 1] - starts
+        before = np.cumsum(counts) - counts
+        rows = self.order[np.repeat(starts - before, counts) + np.arange(int(counts.sum()))]
+        mass = self.flow.mass[rows]
+        most = np.flatnonzero(mass == np.repeat(np.maximum.reduceat(mass, before), counts))
+        return rows[most[np.searchsorted(most, before)]]
+
+
+class Paths(Sequence[Path]):
+    """The path to each document that was reached: a document, its connection, the next document … up to this one.
+
+    A path is made when it is read: it explains a hit, and no score depends on it.
+    """
+
+    def __init__(self, graph: Graph, steps: Sequence[_Step], dids: Ints, hops: Ints) -> None:
+        """``hops``: the step that brought each document the most mass."""
+        self._graph, self._steps, self._dids, self._hops = graph, steps, dids, hops
+
+    def __len__(self) -> int:
+        return len(self._dids)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.of(range(len(self)))[at]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self[:])
+
+    def of(self, places: Sequence[int]) -> list[Path]:
+        """Return the paths at these places, all at once."""
+        at = np.array(places, dtype=np.int64)
+        found: dict[int, Path] = {}
+        for hop in range(len(self._steps)):
+            chosen = at[self._hops[at] == hop]
+            if len(chosen):
+                paths = _paths(self._graph, self._steps[: hop + 1], self._dids[chosen])
+                found.update(zip(chosen.tolist(), paths, strict=True))
+        return [found[place] for place in at.tolist()]
 
 
 def walk(
@@ -75,29 +124,27 @@ def walk(
     seeds: Mapping[int, float],
     visible: Visible | None,
     depth: int,
-) -> list[Reached]:
+) -> Reached:
     """Return the best ``depth`` documents that the seeds lead to, best first; other seeds may be among them."""
     dids = np.array(sorted(did for did, mass in seeds.items() if mass > 0.0), dtype=np.int64)
     if visible is not None:
         dids = dids[visible(dids)]
     mass = np.array([seeds[did] for did in dids.tolist()], dtype=np.float64)
     steps: list[_Step] = []
-    labels: list[str] = []
     for _ in range(HOPS):
-        front = np.sort(_largest(mass, dids, FRONT))
-        dids, mass = dids[front], mass[front]
-        flow = _flow(graph, edges_of, dids, mass, visible, labels)
-        if not len(flow.target):
+        if len(dids) > FRONT:
+            front = np.sort(_largest(mass, dids, FRONT))
+            dids, mass = dids[front], mass[front]
+        step = _step(graph, edges_of, dids, mass, visible)
+        if step is None:
             break
-        steps.append(_arrived(flow))
-        dids, mass = steps[-1].dids, steps[-1].mass
-    return _reached(graph, steps, depth, labels)
+        steps.append(step)
+        dids, mass = step.dids, step.mass
+    return _reached(graph, steps, depth)
 
 
-def _flow(
-    graph: Graph, edges_of: EdgesOf, dids: Ints, mass: Floats, visible: Visible | None, labels: list[str]
-) -> _Flow:
-    """Return the mass that these documents give away; append the labels of their edges to ``labels``."""
+def _step(graph: Graph, edges_of: EdgesOf, dids: Ints, mass: Floats, visible: Visible | None) -> _Step | None:
+    """Return where the mass of these documents goes; None where it goes nowhere."""
     along = _along_edges(edges_of, dids[_largest(mass, dids, EXPANDED)].tolist(), visible)
     pairs = _pairs(graph, dids, visible)
     at = np.searchsorted(dids, along.source)
@@ -106,16 +153,23 @@ def _flow(
     has_concept[pairs.source] = True
     by_edge = mass * np.where(has_concept, EDGES, 1.0)
     by_concept = mass * np.where(has_edge, 1.0 - EDGES, 1.0)
-    first = len(labels)
-    labels.extend(along.labels)
-    return _Flow(
-        np.concatenate([dids[pairs.source], along.source]),
+    flow = _Flow(
+        np.concatenate([pairs.source, at]),
         np.concatenate([pairs.target, along.target]),
         np.concatenate([by_concept[pairs.source] * pairs.share, by_edge[at] * along.share]),
         np.concatenate([pairs.pid, graph.first_passages(along.target)]),
-        np.concatenate([pairs.concept, np.zeros(len(at), dtype=np.uint64)]),
-        np.concatenate([np.zeros(len(pairs.source), dtype=np.int64), first + np.arange(len(at), dtype=np.int64)]),
+        np.concatenate([pairs.connection, len(pairs.concepts) + np.arange(len(at))]),
     )
+    if not len(flow.target):
+        return None
+    order = _ordered(flow.target, flow.source)
+    targets = flow.target[order]
+    begins = _begins(targets)
+    first = np.flatnonzero(begins)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(begins) - 1
+    total: Floats = np.bincount(place, weights=flow.mass, minlength=len(first)).astype(np.float64, copy=False)
+    return _Step(dids, pairs.concepts, along.labels, flow, order, first, targets[first], total)
 
 
 class _AlongEdges(NamedTuple):
@@ -132,128 +186,121 @@ def _along_edges(edges_of: EdgesOf, dids: Sequence[int], visible: Visible | None
     if visible is not None and found:
         shown = visible(np.array([edge.target for edge in found], dtype=np.int64)).tolist()
         found = [edge for edge, is_shown in zip(found, shown, strict=True) if is_shown]
-    source = np.array([edge.source for edge in found], dtype=np.int64)
-    weight = np.array([edge.weight for edge in found], dtype=np.float64)
+    sources, targets, weights, labels = map(list, zip(*found, strict=True)) if found else ([], [], [], [])
+    source, weight = np.array(sources, dtype=np.int64), np.array(weights, dtype=np.float64)
     return _AlongEdges(
         source,
-        np.array([edge.target for edge in found], dtype=np.int64),
+        np.array(targets, dtype=np.int64),
         weight / np.maximum(_sums(source, weight), 1.0),  # a weak edge carries little even if it is the only one
-        [edge.label for edge in found],
+        labels,
     )
 
 
 class _Pairs(NamedTuple):
-    """Pairs of documents that share a concept, as columns."""
+    """Pairs of documents that share a concept, as columns, by source, then by concept, the rarest first."""
 
     source: Ints  # place among the documents walked from
     target: Ints
     pid: Ints
-    concept: npt.NDArray[np.uint64]
+    connection: Ints  # place in ``concepts``
     share: Floats  # of what its source gives away
+    concepts: Any  # keys of the concepts, once for each document that they are followed from
 
 
 def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     """Return the documents that these lead to through a concept."""
-    source, keys, marks = graph.keys_by(dids)
-    unique, place = np.unique(keys, return_inverse=True)
-    frequency = graph.frequency_of(unique)
-    useful = (frequency > 1) & (frequency <= HUB)
-    kept = _rarest(source, place, frequency[place], useful[place])
-    source, marks = source[kept], marks[kept]
-    followed, place = np.unique(place[kept], return_inverse=True)
-    unique, frequency = unique[followed], frequency[followed]
-    naming = graph.naming_of(unique)
+    source, keys, marks, frequency = _rarest(*graph.keys_by(dids), graph)
+    naming = graph.naming_of(keys)
     if visible is not None:
         naming = naming.only(visible(naming.did))
-    order = np.argsort(naming.source, kind="stable")
-    counts = np.bincount(naming.source, minlength=len(unique))
-    many = counts[place]
-    ends = np.cumsum(counts)
-    edges = np.repeat(np.arange(len(place)), many)
-    # the rows of a concept are next to each other in ``order``, from its first one on
-    other = order[np.repeat((ends - counts)[place] - (np.cumsum(many) - many), many) + np.arange(len(edges))]
-    about = ((marks[edges] & TITLE) | (naming.mark[other] & TITLE)) > 0
-    both = graph.titled(dids)[source[edges]] & naming.titled[other]
+    edges = naming.source
+    about = ((marks[edges] | naming.mark) & TITLE) > 0
+    both = graph.titled(dids)[source][edges] & naming.titled
     trust = np.where(about, ABOUT, np.where(both, SHARED, 0.0))
-    real = (trust > 0.0) & (naming.did[other] != dids[source[edges]])
-    edges, other, trust = edges[real], other[real], trust[real]
+    real = np.flatnonzero((trust > 0.0) & (naming.did != dids[source][edges]))
+    edges, trust = edges[real], trust[real]
     # The concepts of a document share its mass by their weight: the rarity times the best trust they lead to.
-    best = np.zeros(len(place))
+    best = np.zeros(len(keys))
     np.maximum.at(best, edges, trust)
-    weight = best * np.log(max(graph.documents, 2) / frequency[place])
+    weight = best * np.log(max(graph.documents, 2) / frequency)
     weight = np.where(best > 0.0, np.maximum(weight, 1e-6), 0.0)  # in a collection of a few documents nothing is rare
     # A document gives away the share of its mass that is its best trust, and no more.
     trusted = np.zeros(len(dids))
     np.maximum.at(trusted, source, best)
     share = (weight * trusted[source] / _total(source, weight, len(dids)))[edges]
-    share = share * trust / _total(edges, trust, len(place))
-    return _Pairs(source[edges], naming.did[other], naming.pid[other], graph.hashes_of(unique)[place[edges]], share)
+    share = share * trust / _total(edges, trust, len(keys))
+    return _Pairs(source[edges], naming.did[real], naming.pid[real], edges, share, keys)
 
 
-def _rarest(source: Ints, place: Ints, frequency: Ints, useful: Bools) -> Ints:
-    """Return the places of the ``RAREST`` rarest concepts of each document."""
-    at = np.flatnonzero(useful)
-    at = at[np.lexsort((place[at], frequency[at], source[at]))]
+def _rarest(source: Ints, keys: Any, marks: Any, graph: Graph) -> tuple[Ints, Any, Any, Ints]:
+    """Return the mentions of the ``RAREST`` rarest concepts of each document, with the frequency of each concept."""
+    frequency = graph.frequency_of(keys)
+    at = np.flatnonzero((frequency > 1) & (frequency <= HUB))
+    # one number a mention is sorted several times as fast as three: its source, its frequency, then its concept
+    packed = (source[at] * (HUB + 1) + frequency[at]) << 32 | graph.ranks_of(keys[at])
+    at = at[np.argsort(packed)]
     first = np.searchsorted(source[at], source[at])
-    return at[np.arange(len(at)) - first < RAREST]
+    at = at[np.arange(len(at)) - first < RAREST]
+    return source[at], keys[at], marks[at], frequency[at]
 
 
-def _arrived(flow: _Flow) -> _Step:
-    """Sum the mass by target."""
-    order = np.argsort(flow.target, kind="stable")
-    targets = flow.target[order]
-    first = np.flatnonzero(np.concatenate([[True], targets[1:] != targets[:-1]]))
-    counts = np.diff(np.append(first, len(targets)))
-    groups = np.repeat(np.arange(len(first)), counts)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = groups
-    # the best row of each target: the most mass, then the oldest source
-    largest = np.maximum.reduceat(flow.mass[order], first)
-    likely = order[flow.mass[order] == largest[groups]]
-    likely = likely[np.lexsort((flow.source[likely], place[likely]))]
-    best = likely[np.searchsorted(place[likely], np.arange(len(first)))]
-    mass: Floats = np.bincount(place, weights=flow.mass, minlength=len(first)).astype(np.float64)
-    return _Step(targets[first], mass, best, flow)
+def _ordered(target: Ints, source: Ints) -> Ints:
+    """Return the rows ordered by target, source and place: one sort of one number each, several times as fast."""
+    rows, sources = len(target).bit_length(), FRONT.bit_length()
+    if int(target.max()) > _LARGEST >> (rows + sources):
+        return np.lexsort((source, target))
+    packed = (target << (rows + sources)) | (source << rows) | np.arange(len(target))
+    packed.sort()
+    return packed & ((1 << rows) - 1)
 
 
-def _reached(graph: Graph, steps: list[_Step], depth: int, labels: Sequence[str]) -> list[Reached]:
+def _begins(values: Ints) -> Bools:
+    """Return which of these sorted values differ from the one before."""
+    begins = np.empty(len(values), dtype=np.bool_)
+    begins[:1] = True
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return begins
+
+
+def _reached(graph: Graph, steps: list[_Step], depth: int) -> Reached:
     if not steps:
-        return []
-    dids = np.unique(np.concatenate([step.dids for step in steps]))
+        return Reached((), (), (), Paths(graph, steps, np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    dids = np.sort(np.concatenate([step.dids for step in steps]))
+    dids = dids[_begins(dids)]
     parts = np.zeros((len(steps), len(dids)))
     for hop, step in enumerate(steps):
         parts[hop, np.searchsorted(dids, step.dids)] = step.mass * DECAY**hop
     total = parts.sum(0)
     top = _largest(total, dids, depth)
-    found: dict[int, Reached] = {}
-    for hop in range(len(steps)):
-        at = top[parts[:, top].argmax(0) == hop]
-        pids, paths = _paths(graph, steps[: hop + 1], dids[at], labels)
-        ends = zip(total[at].tolist(), dids[at].tolist(), pids, paths, strict=True)
-        found.update((did, Reached(score, did, pid, path)) for score, did, pid, path in ends)
-    return [found[did] for did in dids[top].tolist()]
+    hops = parts[:, top].argmax(0)
+    found, pids = dids[top], np.zeros(len(top), dtype=np.int64)
+    for hop, step in enumerate(steps):
+        at = np.flatnonzero(hops == hop)
+        if len(at):
+            pids[at] = step.flow.pid[step.best(found[at])]
+    paths = Paths(graph, steps, found, hops)
+    return Reached(tuple(found.tolist()), tuple(total[top].tolist()), tuple(pids.tolist()), paths)
 
 
-def _paths(
-    graph: Graph, steps: Sequence[_Step], dids: Ints, labels: Sequence[str]
-) -> tuple[list[int], list[tuple[int | str, ...]]]:
-    """Return the passage of each of these documents, which the last step reached, and the path from its seed."""
-    edges = _edges(steps[-1], dids)
-    pids: list[int] = steps[-1].flow.pid[edges].tolist()
+def _paths(graph: Graph, steps: Sequence[_Step], dids: Ints) -> list[Path]:
+    """Return the path to each of these documents, which the last step reached, from its seed."""
     pieces: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
     for step in reversed(steps):
-        edges = _edges(step, dids)
-        concepts, places = step.flow.concept[edges], step.flow.edge[edges].tolist()
-        names = graph.written_all(concepts[concepts > 0])
-        dids = step.flow.source[edges]
-        by = [names[concept] if concept else labels[at] for concept, at in zip(concepts.tolist(), places, strict=True)]
-        pieces.append([[did, name] for did, name in zip(dids.tolist(), by, strict=True)])
-    return pids, [tuple(part for piece in path for part in piece) for path in zip(*reversed(pieces), strict=True)]
+        rows = step.best(dids)
+        dids = step.walked[step.flow.source[rows]]
+        names = _names(graph, step, step.flow.connection[rows].tolist())
+        pieces.append([[did, name] for did, name in zip(dids.tolist(), names, strict=True)])
+    return [tuple(part for piece in path for part in piece) for path in zip(*reversed(pieces), strict=True)]
 
 
-def _edges(step: _Step, dids: Ints) -> Ints:
-    """Return the row of the flow that brought the most mass to each document."""
-    return step.best[np.searchsorted(step.dids, dids)]
+def _names(graph: Graph, step: _Step, connections: Sequence[int]) -> list[str]:
+    """Return the name of each of these connections of a step."""
+    count = len(step.concepts)
+    concepts = {at: step.concepts[at] for at in connections if at < count}
+    hashes = graph.hashes_of(np.array(list(concepts.values()), dtype=step.concepts.dtype))
+    names = graph.written_all(hashes)
+    named = dict(zip(concepts, map(names.__getitem__, hashes.tolist()), strict=True))
+    return [named[at] if at < count else step.labels[at - count] for at in connections]
 
 
 def _largest(mass: Floats, dids: Ints, count: int) -> Ints:

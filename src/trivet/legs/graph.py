@@ -58,16 +58,18 @@ class Graph:
             None if query.scope is None else query.scope.rows,
             depth,
         )
-        if not reached or reached[0].score < FAINT:
+        if not reached or reached.scores[0] < FAINT:
             return Ranking(self.name, notes=("nothing is connected with the seeds",))
-        found = [item for item in reached if query.gate is None or item.score >= query.gate]
-        return Ranking.of(
+        enough = len(reached) if query.gate is None else sum(score >= query.gate for score in reached.scores)
+        return Ranking(
             self.name,
-            [(item.score, item.pid, item.did) for item in found],
+            reached.dids[:enough],
+            reached.scores[:enough],
+            reached.pids[:enough],
             ceiling=CEILING,
             notes=(f"from {len(seeds)} seeds",),
             seeded=True,
-            paths=tuple(item.path for item in found),
+            paths=reached.paths if enough == len(reached) else reached.paths[:enough],
         )
 
     def _seeds(self, query: LegQuery, graph: Mentions) -> dict[int, float]:

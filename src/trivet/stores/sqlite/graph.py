@@ -86,8 +86,9 @@ class SqliteGraphIndex:
                 self._linked = (version, linked, sharing)
             found = list(self._links(connection, dids)) if linked else []
             for row in _rows(connection, dids).values():
-                found += self._neighbours(connection, row) if sessions else ()
-                found += self._sharing_a_value(connection, row, sharing)
+                if sessions:
+                    found += self._neighbours(connection, row)
+                self._add_sharing(connection, row, sharing, found)
             return found
 
     def is_current(self, state: State) -> bool:
@@ -138,18 +139,16 @@ class SqliteGraphIndex:
         if at + 1 < len(ordered):
             yield Edge(did, ordered[at + 1][0], 1.0, f"behind it in {key}")
 
-    def _sharing_a_value(self, connection: sqlite3.Connection, row: _Row, known: Sharing) -> list[Edge]:
-        """Return the documents with the same rare value: a ticket, a page, an author of three notes."""
+    def _add_sharing(self, connection: sqlite3.Connection, row: _Row, known: Sharing, found: list[Edge]) -> None:
+        """Add the documents with the same rare value: a ticket, a page, an author of three notes."""
         did, meta, _ = row
-        found: list[Edge] = []
-        for key, value in shared_values(meta):
-            others = known.get((key, value))
+        for shared in shared_values(meta):
+            others = known.get(shared)
             if others is None:
-                others = known[key, value] = self._having(connection, key, value)
+                others = known[shared] = self._having(connection, *shared)
             if others:
-                weight, label = SHARED / (len(others) - 1), f"{key} {value}"
+                weight, label = SHARED / (len(others) - 1), " ".join(shared)
                 found += [Edge(did, other, weight, label) for other in others]
-        return found
 
     def _having(self, connection: sqlite3.Connection, key: str, value: str) -> tuple[int, ...]:
         sql = "SELECT did FROM fields WHERE cid = ? AND key = ? AND value = ? LIMIT ?"
