@@ -74,7 +74,7 @@ class TestProbability:
     def test_a_weak_match_is_low_and_a_perfect_one_high(self) -> None:
         assert probability(Match(0.1, 0.05)) < 0.1
         assert probability(Match(1.0, 1.0)) > 0.6
-        assert probability(Match(), read=-10.0) < 0.05 < 0.5 < probability(Match(), read=6.0)
+        assert probability(Match(), read=-10.0) < 0.05 < 0.5 < probability(Match(), read=7.0)
 
     @given(words=st.none() | unit, meaning=st.none() | unit, read=st.none() | logit)
     def test_it_is_a_probability(self, words: float | None, meaning: float | None, read: float | None) -> None:

@@ -39,9 +39,9 @@ class Match(NamedTuple):
 
 #: Coefficients of ``features``: of a document that was read and matched by words and meaning, of one that was read and
 #: searched by less, and of one that was matched by words and meaning, by words alone, or by meaning alone.
-READ_BOTH = (-3.9, 0.41, 0.43, 0.58, 0.42, 3.82)
-READ = (-1.91, 0.79, 0.17, 0.9)
-BOTH = (-5.47, 5.82, 2.64)
+READ_BOTH = (-3.86, 0.43, 0.26, 0.72, 0.34, 3.75)
+READ = (-1.96, 0.79, 0.06, 0.95)
+BOTH = (-5.48, 5.82, 2.65)
 WORDS = (-3.79, 6.16)
 MEANING = (-5.3, 6.76)
 
