@@ -44,91 +44,104 @@ def fetch(
     resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
     match = matches(retrieved.rankings, pool.weights)
     lifts = _lifts(collection, candidates, pool, documents)
-    order_of = collection.documents.order_of
+    found_as, stands_for = pool.found_as, pool.stands_for
     found: list[Hit] = []
     numbers: dict[str, int] = {}
-    order: dict[str, int] = {}
     shown: dict[str, int] = {}
     matched: dict[str, Match] = {}
     for candidate in candidates:
         key = candidate.key
-        document = documents.get(int(key))
+        did = int(key)
+        document = documents.get(did)
         if document is None:  # deleted since it was ranked
             continue
-        numbers[document.id] = int(key)
-        order[document.id] = order_of(int(key))
-        matched[document.id] = match(pool.found_as.get(key, key))
+        id = document.id
+        numbers[id] = did
+        matched[id] = own = match(found_as.get(key, key))
         pid = pids.get(key)
-        span = begins.get(int(key)) if pid not in spans else spans[pid]
-        if pid is not None and pid in spans:
-            shown[document.id] = pid
+        span = spans.get(pid) if pid is not None else None
+        if span is None:
+            span = begins.get(did)
+        elif pid is not None:
+            shown[id] = pid
         lift = lifts.get(key)
         found.append(
             _hit(
                 len(found) + first,
-                document.id,
+                id,
                 candidate.score,
-                probability(matched[document.id]),
+                probability(own),
                 document,
                 passage_of(document, span),
                 candidate.score if lift is None else lift.before,
                 candidate.contributions,
                 () if lift is None else (lift,),
-                pool.stands_for.get(key, ()),
-                resolved.get(int(key), ()),
+                stands_for.get(key, ()),
+                resolved.get(did, ()),
                 (),
                 (),
             )
         )
+    relevance = {hit.id: hit.relevance for hit in found}
     rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
-    return Fetched(found, documents, numbers, order, shown, matched, degraded, rewritten)
+    return Fetched(found, documents, numbers, shown, matched, relevance, degraded, rewritten)
 
 
-def relevances(candidates: Sequence[Candidate], retrieved: Retrieved, pool: Pool) -> list[float]:
+def relevances(keys: Iterable[Key], retrieved: Retrieved, pool: Pool) -> list[float]:
     """Return the relevance of each of these candidates by itself, by the legs."""
     match = matches(retrieved.rankings, pool.weights)
-    return [probability(match(pool.found_as.get(item.key, item.key))) for item in candidates]
+    return [probability(match(pool.found_as.get(key, key))) for key in keys]
 
 
 def judged(
     hits: Sequence[Hit],
-    matched: Mapping[str, Match],
+    fetched: Fetched,
     read: Mapping[str, float],
-    least: float,
     around: tuple[Sequence[float], Sequence[float]] = ((), ()),
-) -> list[Hit]:
-    """Return the hits with their final relevance, without those below ``least``.
+) -> list[float]:
+    """Return the final relevance of each hit.
 
     ``around`` is the relevance of the candidates before and behind these hits. A hit that was not read is behind those
     that were, and at most as relevant as the least of them.
     """
     before, behind = around
-    most = min((probability(matched[hit.id], read[hit.id]) for hit in hits if hit.id in read), default=1.0)
-    own = [probability(matched[hit.id], read.get(hit.id)) for hit in hits]
-    capped = [value if hit.id in read else min(value, most) for hit, value in zip(hits, own, strict=True)]
-    values = never_increasing([*before, *capped, *behind])[len(before) :]
-    return [_changed(hit, value, hit.path) for hit, value in zip(hits, values, strict=False) if value >= least]
+    own = [fetched.relevance[hit.id] for hit in hits]
+    if read:
+        by_id = {hit.id: probability(fetched.matches[hit.id], read[hit.id]) for hit in hits if hit.id in read}
+        most = min(by_id.values(), default=1.0)
+        own = [by_id.get(hit.id, min(value, most)) for hit, value in zip(hits, own, strict=True)]
+    return never_increasing([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
-def _changed(hit: Hit, relevance: float, path: tuple[str, ...]) -> Hit:
-    """Return the hit with this relevance and path."""
-    if hit.relevance == relevance and hit.path == path:
-        return hit
-    return _hit(
-        hit.rank,
-        hit.id,
-        hit.score,
-        relevance,
-        hit.document,
-        hit.passage,
-        hit.fused,
-        hit.contributions,
-        hit.adjustments,
-        hit.stands_for,
-        hit.resolved_by,
-        hit.context,
-        path,
-    )
+def shown(
+    collection: Collection,
+    hits: Sequence[Hit],
+    values: Sequence[float],
+    plan: Plan,
+    retrieved: Retrieved,
+    fetched: Fetched,
+) -> list[Hit]:
+    """Return the hits of a page, with their ranks, these values of relevance, and how the graph walk reached each."""
+    numbers = [fetched.numbers[hit.id] for hit in hits]
+    paths = walk_paths(collection, retrieved.rankings, numbers, fetched.documents, plan.scope)
+    return [
+        _hit(
+            rank,
+            hit.id,
+            hit.score,
+            relevance,
+            hit.document,
+            hit.passage,
+            hit.fused,
+            hit.contributions,
+            hit.adjustments,
+            hit.stands_for,
+            hit.resolved_by,
+            hit.context,
+            paths.get(did, ()),
+        )
+        for rank, (hit, relevance, did) in enumerate(zip(hits, values, numbers, strict=True), start=plan.offset + 1)
+    ]
 
 
 def _lifts(
@@ -203,17 +216,6 @@ def turns_before(collection: Collection, plan: Plan, hits: Sequence[Hit]) -> dic
     where, exclude = plan.query.where, plan.exclude
     found = {hit.id: context_of(hit, 1, cut, collection.documents, where, exclude) for hit in hits}
     return {id: around[0].text for id, around in found.items() if around and around[0].ordinal < 0}
-
-
-def with_paths(
-    collection: Collection, hits: list[Hit], plan: Plan, retrieved: Retrieved, fetched: Fetched
-) -> list[Hit]:
-    """Tell for each hit how the graph walk reached it. A page needs few paths, so rerankers see none."""
-    wanted = [fetched.numbers[hit.id] for hit in hits]
-    paths = walk_paths(collection, retrieved.rankings, wanted, fetched.documents, plan.scope)
-    if not paths:
-        return hits
-    return [_changed(hit, hit.relevance, paths.get(did, ())) for did, hit in zip(wanted, hits, strict=True)]
 
 
 def walk_paths(

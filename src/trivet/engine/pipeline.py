@@ -23,13 +23,12 @@ from trivet.engine.validation import check_id
 from trivet.errors import ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import Filter, fields_of, parse_filter
 from trivet.fusion import fuse
-from trivet.fusion.context import SOURCES, Lifted, shares
+from trivet.fusion.context import SOURCES, Lifted, keys_of, shares
 from trivet.fusion.pool import scores_of
 from trivet.legs import LEGS
 from trivet.legs.graph import heads
 from trivet.profile import Profile
 from trivet.rerank import Reranked, Reranker, Tools
-from trivet.rerank.reranker import renumbered
 from trivet.stores.contract import read_again
 from trivet.types import Degraded, Explanation, Hit, Query, Ranking, Results, Stage
 
@@ -200,23 +199,20 @@ class Pipeline:
         profile, candidates = plan.setup.profile, pool.candidates
         end = plan.offset + profile.k
         if not profile.rerankers and not profile.min_relevance:
-            fetched = hits.fetch(
-                self._collection, candidates[plan.offset : end], plan, retrieved, pool, plan.offset + 1
-            )
-            before, behind = candidates[: plan.offset], candidates[end:]
-            around = (hits.relevances(before, retrieved, pool), hits.relevances(behind, retrieved, pool))
-            found = hits.judged(fetched.hits, fetched.matches, {}, 0.0, around)
-            found = hits.with_paths(self._collection, found, plan, retrieved, fetched)
+            fetched = hits.fetch(self._collection, candidates[plan.offset : end], plan, retrieved, pool)
+            keys = keys_of(candidates)
+            around = hits.relevances(keys[: plan.offset], retrieved, pool), hits.relevances(keys[end:], retrieved, pool)
+            values = hits.judged(fetched.hits, fetched, {}, around)
+            found = hits.shown(self._collection, fetched.hits, values, plan, retrieved, fetched)
             return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
         steps = [step for step in plan.setup.rerankers if step.concerns(plan.query)]
         drops_only = all(step.drops_only for step in steps)
         size = max(plan.setup.pool, *(step.sees for step in steps), 1)
         size += plan.offset if drops_only else 0
-        run, least = _RerankRun(plan.query), profile.min_relevance
+        run = _RerankRun(plan.query, profile.min_relevance)
         while True:
             fetched = hits.fetch(self._collection, candidates[:size], plan, retrieved, pool)
-            found = run.apply(fetched.hits, steps, self._lend(plan, fetched))
-            found = hits.judged(found, fetched.matches, run.read, least)
+            found, values = run.judged(fetched.hits, steps, fetched, self._lend(plan, fetched))
             if not drops_only or len(found) >= end or size >= len(candidates):
                 break
             size *= 4
@@ -224,12 +220,12 @@ class Pipeline:
             rest = hits.fetch(self._collection, candidates[size:], plan, retrieved, pool)
             fetched = _joined(fetched, rest)
             drops = [step for step in steps if step.drops_only]
-            found = run.apply([*found, *hits.below(found, rest.hits)], drops, self._lend(plan, fetched))
-            found = hits.judged(found, fetched.matches, run.read, least)
+            longer = [*found, *hits.below(found, rest.hits)]
+            found, values = run.judged(longer, drops, fetched, self._lend(plan, fetched))
         degraded = (*fetched.degraded, *run.degraded)
-        numbered = renumbered(found[plan.offset : end], plan.offset + 1)
-        numbered = hits.with_paths(self._collection, numbered, plan, retrieved, fetched)
-        return Page(numbered, ", ".join(run.notes), run.ms, degraded, fetched.rewritten)
+        page = slice(plan.offset, end)
+        found = hits.shown(self._collection, found[page], values[page], plan, retrieved, fetched)
+        return Page(found, ", ".join(run.notes), run.ms, degraded, fetched.rewritten)
 
     def _lend(self, plan: Plan, fetched: Fetched) -> Tools:
         """Return what the rerankers of this search may use."""
@@ -239,7 +235,7 @@ class Pipeline:
             language=analyzer.language,
             before=partial(hits.turns_before, self._collection, plan),
             terms=analyzer.terms,
-            order=fetched.order,
+            order={id: self._collection.documents.order_of(did) for id, did in fetched.numbers.items()},
             places=hits.Positions(self._collection.lexical, fetched.passages),
         )
 
@@ -318,18 +314,23 @@ class _RerankRun:
     """The rerankers of one search, and the last outcome of each."""
 
     query: Query
+    least: float  # relevance of a hit
     ms: float = 0.0
     outcomes: dict[int, tuple[str, Reranked]] = field(default_factory=dict)  # by the identity of the reranker
 
-    def apply(self, found: list[Hit], steps: Sequence[Reranker], tools: Tools) -> list[Hit]:
-        """Pass the hits through the rerankers, in order."""
+    def judged(
+        self, found: list[Hit], steps: Sequence[Reranker], fetched: Fetched, tools: Tools
+    ) -> tuple[list[Hit], list[float]]:
+        """Pass the hits through the rerankers, in order; return those that are relevant enough, and their relevance."""
         started = time.perf_counter()
         for step in steps:
             deadline.check()
             done = step.apply(found, self.query, tools)
             found, self.outcomes[id(step)] = done.hits, (step.name, done)
         self.ms += (time.perf_counter() - started) * 1000
-        return found
+        values = hits.judged(found, fetched, self.read)
+        enough = sum(value >= self.least for value in values)  # it never increases down the list
+        return found[:enough], values[:enough]
 
     @property
     def read(self) -> dict[str, float]:
@@ -350,9 +351,9 @@ def _joined(first: Fetched, then: Fetched) -> Fetched:
         first.hits,
         {**first.documents, **then.documents},
         first.numbers | then.numbers,
-        first.order | then.order,
         first.passages | then.passages,
         first.matches | then.matches,
+        first.relevance | then.relevance,
         tuple(dict.fromkeys((*first.degraded, *then.degraded))),
         first.rewritten or then.rewritten,
     )

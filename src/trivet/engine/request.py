@@ -115,9 +115,9 @@ class Fetched:
     hits: list[Hit]
     documents: Mapping[int, Document]  # by number
     numbers: dict[str, int]  # id → number
-    order: dict[str, int]  # id → a number that grows with the time the document was added
     passages: dict[str, int]  # id → the passage that its hit shows
-    matches: dict[str, Match]  # id → how well the legs match it, for its relevance
+    matches: dict[str, Match]  # id → how well the legs match it
+    relevance: dict[str, float]  # id → by the legs alone
     degraded: tuple[Degraded, ...] = ()
     rewritten: bool = False  # a document was rewritten since it was ranked
 

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import NamedTuple, overload
 
 from trivet.frozen import quick
+from trivet.fusion.pool import Pool
 from trivet.types import Candidate, Key
 
 Adjacent = Mapping[int, tuple[int | None, int | None]]  # document → the one before and the one after it
@@ -54,22 +55,27 @@ class Lifted(Sequence[Candidate]):
         totals = {**scores, **{key: scores.get(key, 0.0) + share.amount for key, share in added.items()}}
         self._pool, self._totals = pool, totals
         self._places = {key: place for place, key in enumerate(scores)}
-        self._keys = sorted(totals, key=totals.__getitem__, reverse=True)
+        self.keys = sorted(totals, key=totals.__getitem__, reverse=True)
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.keys)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(self._made, self._keys)
+        return map(self._made, self.keys)
 
     @overload
     def __getitem__(self, at: int) -> Candidate: ...
     @overload
     def __getitem__(self, at: slice) -> list[Candidate]: ...
     def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
-        return list(map(self._made, self._keys[at])) if isinstance(at, slice) else self._made(self._keys[at])
+        return list(map(self._made, self.keys[at])) if isinstance(at, slice) else self._made(self.keys[at])
 
     def _made(self, key: Key) -> Candidate:
         place = self._places.get(key)
         contributions = () if place is None else self._pool[place].contributions
         return _candidate(key, self._totals[key], contributions)
+
+
+def keys_of(pool: Sequence[Candidate]) -> list[Key]:
+    """Return the keys of a pool in its order, without making its candidates."""
+    return pool.keys if isinstance(pool, Pool | Lifted) else [candidate.key for candidate in pool]

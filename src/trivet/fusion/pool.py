@@ -7,7 +7,8 @@ times the number of legs that found the document where agreement is rewarded. Th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from math import fsum
 from typing import overload
@@ -48,20 +49,20 @@ class Pool(Sequence[Candidate]):
                     totals[key] = share
         # fsum rounds once, so documents with equal sums stay equal whatever the order of the legs
         totals.update((key, fsum(shares)) for key, shares in several.items())
-        self._totals, self._keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
+        self._totals, self.keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self.keys)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(self._explained, self._keys)
+        return map(self._explained, self.keys)
 
     @overload
     def __getitem__(self, at: int) -> Candidate: ...
     @overload
     def __getitem__(self, at: slice) -> list[Candidate]: ...
     def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
-        return list(map(self._explained, self._keys[at])) if isinstance(at, slice) else self._explained(self._keys[at])
+        return list(map(self._explained, self.keys[at])) if isinstance(at, slice) else self._explained(self.keys[at])
 
     def __eq__(self, other: object) -> bool:
         """Compare as a list of candidates."""
@@ -74,21 +75,25 @@ class Pool(Sequence[Candidate]):
 
     def scores(self) -> dict[Key, float]:
         """Return the scores by key, best first, without making the candidates."""
-        return {key: self._totals[key] for key in self._keys}
+        return {key: self._totals[key] for key in self.keys}
 
     def _share(self, key: Key, weight: float, point: float) -> float:
         return weight * point if self._found is None else weight * point * self._found[key]
 
     def _explained(self, key: Key) -> Candidate:
-        legs = zip(self._rankings, self._weights, self._points, strict=True)
-        contributions = [
-            _contribution(
-                ranking.leg, at + 1, ranking.scores[at], points[at], weight, self._share(key, weight, points[at])
-            )
-            for ranking, weight, points in legs
-            if (at := ranking.places().get(key, -1)) >= 0
-        ]
+        contributions = []
+        for leg, places, scores, points, weight in self._columns:
+            at = places.get(key)
+            if at is not None:
+                share = self._share(key, weight, points[at])
+                contributions.append(_contribution(leg, at + 1, scores[at], points[at], weight, share))
         return _candidate(key, self._totals[key], tuple(contributions))
+
+    @cached_property
+    def _columns(self) -> list[tuple[str, Mapping[Key, int], Sequence[float], Sequence[float], float]]:
+        """What each leg contributes: its name, the place of each key, its scores, their points, and its weight."""
+        legs = zip(self._rankings, self._points, self._weights, strict=True)
+        return [(ranking.leg, ranking.places(), ranking.scores, points, weight) for ranking, points, weight in legs]
 
 
 def scores_of(pool: Sequence[Candidate]) -> dict[Key, float]:

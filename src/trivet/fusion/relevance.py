@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp
+from operator import mul
 from typing import NamedTuple
 
 from trivet.types import Key, Ranking
@@ -53,15 +54,17 @@ def matches(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Callab
     compare neither words nor meaning, such as the graph or one that ranks by popularity, match nothing themselves.
     """
     weighted = [item for item in rankings if weights.get(item.leg, 0.0) > 0 and (len(item) or not item.notes)]
-    placed = [(item, item.places()) for item in weighted]
-    by_words = [each for each in placed if each[0].leg in WORDS_OF]
-    by_meaning = [each for each in placed if each[0].leg in MEANING_OF]
+    by_words, by_meaning = ([leg for leg in weighted if leg.leg in names] for names in (WORDS_OF, MEANING_OF))
 
-    def best(legs: Sequence[tuple[Ranking, Mapping[Key, int]]], key: Key) -> float | None:
+    def best(legs: Sequence[Ranking], key: Key) -> float | None:
         if not legs:
             return None
-        found = (leg.strength(leg.scores[at]) for leg, places in legs if (at := places.get(key)) is not None)
-        return max(found, default=0.0)
+        most = 0.0
+        for leg in legs:
+            at = leg.places().get(key)
+            if at is not None:
+                most = max(most, leg.strength(leg.scores[at]))
+        return most
 
     return lambda key: Match(best(by_words, key), best(by_meaning, key))
 
@@ -85,10 +88,10 @@ def coefficients(match: Match, read: float | None = None) -> Sequence[float]:
 
 def probability(match: Match, read: float | None = None) -> float:
     """Return the probability that the document answers the query; 0 if no leg matched it and it was not read."""
-    if read is None and not any(match.strengths):
+    values = features(match, read)
+    if read is None and not any(values[1:]):
         return 0.0
-    parts = zip(coefficients(match, read), features(match, read), strict=True)
-    return 1.0 / (1.0 + exp(-sum(weight * value for weight, value in parts)))
+    return 1.0 / (1.0 + exp(-sum(map(mul, coefficients(match, read), values))))
 
 
 def never_increasing(values: Iterable[float]) -> list[float]:

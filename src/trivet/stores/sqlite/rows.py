@@ -31,7 +31,7 @@ _STATE = (
 _HEAD = "SELECT c.version, t.token FROM collections c JOIN timeline t USING (cid, version) WHERE cid = ?"
 _TOKEN = "SELECT token FROM timeline WHERE cid = ? AND version = ?"
 
-_document, _read = quick(Document), json.JSONDecoder().decode
+_document, _read = quick(Document), json.JSONDecoder().raw_decode
 PAUSE_SECONDS, PAUSES = 0.002, 50  # the background waits for running searches this often before it goes on
 _IN_CHUNK = 500  # values of one IN list, well under SQLite's limit of parameters
 #: The fields of ``Document``, in order, after the row number.
@@ -208,22 +208,25 @@ def visible(connection: sqlite3.Connection, cid: int, ids: Sequence[str], where:
 
 def document_of(row: tuple[Any, ...]) -> Document:
     """Return the document of a row of ``COLUMNS``."""
-    _, id, title, text, kind, meta, importance, created, updated, accessed, *bounds, accesses, expires = row
+    _, id, title, text, kind, meta, importance, created, updated, accessed, begins, ends, accesses, expires = row
     try:
+        known, end = _read(meta)
+        if end != len(meta):
+            raise ValueError(f"more behind the metadata: {meta[end:]!r}")
         return _document(
             id,
             text,
             title,
             kind,
-            _read(meta),
+            known,
             importance,
             datetime.fromtimestamp(created, UTC),
             datetime.fromtimestamp(updated, UTC),
-            time_of(accessed),
-            time_of(bounds[0]),
-            time_of(bounds[1]),
+            None if accessed is None else datetime.fromtimestamp(accessed, UTC),
+            None if begins is None else datetime.fromtimestamp(begins, UTC),
+            None if ends is None else datetime.fromtimestamp(ends, UTC),
             accesses,
-            time_of(expires),
+            None if expires is None else datetime.fromtimestamp(expires, UTC),
         )
     except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
         message = f"the row of document {id!r} is damaged ({error})"
