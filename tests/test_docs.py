@@ -264,9 +264,10 @@ class TestEveryPage:
         ]
 
 
-def test_a_page_that_a_source_file_names_exists() -> None:
+def test_a_page_that_a_source_file_or_another_page_names_exists() -> None:
     page = re.compile(r"\bdocs/(?:[A-Z]+|(?:tutorial|how-to|reference|explanation|evidence|adr)/[\w/-]+)\.md\b")
-    for path in SOURCES:
+    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]  # the changelog names pages of its time
+    for path in [*SOURCES, *pages, *(ROOT / "benchmarks").glob("*.md"), *(ROOT / "training").glob("*.md")]:
         for name in page.findall(path.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{path}: {name}"
 
