@@ -1,9 +1,11 @@
 """Judge what is fitted by sets that the fitting has not seen (`make generalisation`).
 
-The legs run once for each topic, and what they find is recorded (``recorded.py``). Every variant of the weighing, of
-the graph weight and of the reranker `learned` is then fitted without the judged sets and judged on them: without their
-whole family, or, for the reranker, which only conversations have, without the judged set. Keyword queries, cut from
-the queries of other sets, are judged and never fitted. The plain fusion is z-scores of lexical and dense at 0.5 each.
+Every set is searched with `default` and `careful`, as they ship and with what is fitted in them fitted without the
+judged set: the weights of the reranker `learned` and how much the reader counts. For single stages the legs run once
+for each topic, and what they find is recorded (``recorded.py``); variants of the weighing, of the graph weight and of
+`learned` are then fitted without the judged sets and judged on them: without their whole family, or, for `learned`,
+which only conversations have, without the judged set. Keyword queries, cut from the queries of other sets, are judged
+and never fitted. The plain fusion is z-scores of lexical and dense at 0.5 each. The reader has no time limit here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +22,15 @@ import numpy as np
 
 import generalisation_page
 import small_stores
-from recorded import DEFAULT, Recorded, fused, ranked, record, sampled
+from recorded import DEFAULT, PLAIN, Recorded, careful, fused, kept_scores, record, sampled
 from relevance import WITHOUT
-from trivet.evaluate import Lab, load
+from trivet.evaluate import Lab, load, score
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.evaluation import made
 from trivet.evaluate.learning_to_rank import Example, example, fit, ndcg, with_learned
 from trivet.fusion.normalize import zscore
 from trivet.fusion.weighing import LONG, by_query
+from trivet.profile import Profile
 from trivet.rerank.learned import FEATURES, Learned, gather
 from trivet.text.analysis import Analyzer
 from weighing import BALANCES, Curves, features, learn
@@ -62,22 +65,44 @@ WORDED = ("words", "runs")
 #: notes and half messages, 0.018.
 RIDGE = 0.03
 SIGNIFICANT = 1.96  # standard errors
+MEASURE = "nDCG@10"
+#: How much the reader counts among talk and among other texts: the values tried, each with the other as it ships.
+MIXING = {"weight": (0.3, 0.45, 0.6, 0.8), "weight_others": (0.0, 0.1, 0.2, 0.3)}
 
 Scores = dict[str, Any]  # by set, nDCG@10 of each topic
 
 
-# --- recording --------------------------------------------------------------------------------------------------------
+# --- searching and recording ------------------------------------------------------------------------------------------
 
 
-def collect(name: str, data: Path, cache: str | None) -> dict[str, list[Recorded]]:
-    """Run the legs for the topics of a set, and for the same topics as keywords."""
+def variants() -> dict[str, Profile]:
+    """Return the profiles that every set is searched with, by the name of their column."""
+    tried = {f"{name} {value:g}": careful(**{name: value}) for name, values in MIXING.items() for value in values}
+    return {"plain": PLAIN, "shipped": DEFAULT, "careful": careful(), **tried}
+
+
+def filled(name: str, data: Path, cache: str | None) -> Iterator[tuple[str, Lab]]:
+    """Yield a lab with a set, and the same lab with its topics as keywords, each with its name."""
     dataset = sampled(load("demo" if name == "demo" else data / name, without=WITHOUT.get(name, ())), MOST)
-    with Lab.fill(dataset, cache=cache) as lab:
-        found = {name: record(lab)}
+    with Lab.fill(dataset, cache=cache) as lab, kept_scores(lab, cache, name):
+        yield name, lab
         if name in KEYWORDS_OF:
             lab.dataset = keywords(dataset)
-            found[name + AS_KEYWORDS] = record(lab)
-    return found
+            yield name + AS_KEYWORDS, lab
+
+
+def judged(lab: Lab, profile: Profile) -> list[float]:
+    """Return nDCG@10 of each topic of the lab's dataset."""
+    values = score(lab.rerun(profile), lab.dataset.qrels, (MEASURE,))[MEASURE]
+    return [values[topic.id] for topic in lab.dataset.topics]
+
+
+def collect(name: str, data: Path, cache: str | None) -> dict[str, tuple[list[Recorded], dict[str, list[float]]]]:
+    """Return what the legs find for the topics of a set, with what each profile scores; also as keywords."""
+    return {
+        asked: (record(lab), {column: judged(lab, profile) for column, profile in variants().items()})
+        for asked, lab in filled(name, data, cache)
+    }
 
 
 def keywords(dataset: Dataset) -> Dataset:
@@ -107,12 +132,6 @@ def gain(grades: Iterable[float]) -> float:
     """Return the discounted gain of the first ten grades."""
     first = np.array(list(grades)[:10], dtype=float)
     return float((first / np.log2(2 + np.arange(len(first)))).sum())
-
-
-def scored(item: Recorded, ids: Sequence[str]) -> float:
-    """Return nDCG@10 of one ranking."""
-    ideal = gain(sorted((grade for grade in item.judged.values() if grade > 0), reverse=True))
-    return gain(max(0, item.judged.get(id, 0)) for id in ids[:10]) / ideal if ideal else 0.0
 
 
 @dataclass(frozen=True)
@@ -147,33 +166,37 @@ class Points:
 
 
 class Study:
-    """The recorded sets, and what each variant scores on them."""
+    """The recorded sets, and what each variant scores on them; ``scores`` has a mapping of columns for each set."""
 
-    def __init__(self, records: Mapping[str, list[Recorded]]) -> None:
-        self.records = records
+    def __init__(
+        self, records: Mapping[str, list[Recorded]], scores: Mapping[str, Mapping[str, Sequence[float]]]
+    ) -> None:
+        self.records, self.scores = records, scores
         self.points = {name: [Points.of(item) for item in items] for name, items in records.items()}
-        self.plain = self._each(lambda item: scored(item, item.plain))
+        self.plain = self.column("plain")
         self.examples = {name: list(map(_example, items)) for name, items in records.items()}
         self.everywhere = {
             name: [_everywhere(item, one) for item, one in zip(items, self.examples[name], strict=True)]
             for name, items in records.items()
         }
 
-    def _each(self, score: Callable[[Recorded], float]) -> Scores:
-        return {name: np.array([score(item) for item in items]) for name, items in self.records.items()}
+    def column(self, name: str) -> Scores:
+        """Return what one of the profiles searched with scores."""
+        return {each: np.array(columns[name]) for each, columns in self.scores.items()}
 
-    def default(self) -> Scores:
-        """Return the scores of the default profile as it ships."""
-        return self._each(lambda item: scored(item, ranked(item, DEFAULT)))
+    def default_without(self, judged: str) -> Profile:
+        """Return the default profile with the weights of `learned` fitted without the judged set."""
+        sets = self.fitted_to(judged, False)
+        return with_learned(DEFAULT, _fit([self.examples[each] for each in sets], FEATURES))
 
-    def left_out(self) -> Scores:
-        """Return the scores of the default profile with weights fitted without the judged set."""
-        found = {}
-        for name, items in self.records.items():
-            fitted = _fit([self.examples[each] for each in self.fitted_to(name, False)], FEATURES)
-            profile = with_learned(DEFAULT, fitted)
-            found[name] = np.array([scored(item, ranked(item, profile)) for item in items])
-        return found
+    def mixing_without(self, judged: str) -> dict[str, float]:
+        """Return how much the reader counts, chosen by the mean of all sets but the judged one."""
+        sets = self.fitted_to(judged, False)
+
+        def gained(name: str, value: float) -> float:
+            return float(np.mean([np.mean(self.scores[each][f"{name} {value:g}"]) for each in sets]))
+
+        return {name: max(values, key=lambda value: gained(name, value)) for name, values in MIXING.items()}
 
     def fusion(self, alpha: float, graph: float) -> Scores:
         return {name: np.array([item.ndcg(alpha, graph) for item in items]) for name, items in self.points.items()}
@@ -314,12 +337,30 @@ def _step(study: Study, scores: Scores, base: Scores) -> dict[str, Any]:
     return {**summary(scores, base), "below": summary(scores, study.plain)["below"]}
 
 
-def report(study: Study, former: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the results as plain data."""
-    columns = {"shipped": study.default(), "left_out": study.left_out()}
+def left_out(study: Study, names: Iterable[str], data: Path, cache: str | None) -> tuple[dict[str, Scores], Any]:
+    """Search every set with both profiles fitted without it; also return how much the reader then counts."""
+    found: dict[str, Scores] = {"left_out": {}, "careful_left_out": {}}
+    mixing = {}
+    for name in names:
+        for asked, lab in filled(name, data, cache):
+            profile, mixing[asked] = study.default_without(asked), study.mixing_without(asked)
+            found["left_out"][asked] = np.array(judged(lab, profile))
+            found["careful_left_out"][asked] = np.array(judged(lab, careful(profile, **mixing[asked])))
+        print(f"left out: {name}", flush=True)
+    return found, mixing
+
+
+def report(study: Study, without: Mapping[str, Scores], former: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the results as plain data; ``without`` is what the profiles score that were fitted without a set."""
+    columns = {
+        "shipped": study.column("shipped"),
+        "left_out": without["left_out"],
+        "careful": study.column("careful"),
+        "careful_left_out": without["careful_left_out"],
+    }
     if former is not None:
         columns = {"former": {name: np.array(former["scores"][name]) for name in study.records}, **columns}
-    judged = {name: against(scores, study.plain) for name, scores in columns.items()}
+    compared = {name: against(scores, study.plain) for name, scores in columns.items()}
     return {
         "made": made(),
         "former": former and former["commit"],
@@ -329,7 +370,7 @@ def report(study: Study, former: Mapping[str, Any] | None) -> dict[str, Any]:
                 "family": "keywords" if name.endswith(AS_KEYWORDS) else FAMILY[name],
                 "topics": len(items),
                 "plain": round(float(study.plain[name].mean()), 4),
-                **{column: values[name] for column, values in judged.items()},
+                **{column: values[name] for column, values in compared.items()},
             }
             for name, items in study.records.items()
         },
@@ -355,16 +396,20 @@ def main() -> None:
             kept.write_bytes(pickle.dumps(collect(name, args.data, args.cache)))
             print(f"recorded: {name}", flush=True)
     records: dict[str, list[Recorded]] = {}
+    columns: dict[str, dict[str, list[float]]] = {}
     for name in args.sets:
-        records.update(pickle.loads((args.records / f"{name}.pickle").read_bytes()))
-    study = Study(records)
+        for asked, (recorded, scores) in pickle.loads((args.records / f"{name}.pickle").read_bytes()).items():
+            records[asked], columns[asked] = recorded, scores
+    study = Study(records, columns)
     if args.save_run:
-        scores = {name: [round(float(value), 6) for value in values] for name, values in study.default().items()}
+        scores = {name: [round(value, 6) for value in values["shipped"]] for name, values in columns.items()}
         stores = small_stores.measured(args.data, args.cache)
         args.save_run.write_text(json.dumps({"commit": made()["commit"], "scores": scores, "small_stores": stores}))
         return
     former = json.loads(args.former.read_text()) if args.former else None
-    found = report(study, former)
+    without, mixing = left_out(study, args.sets, args.data, args.cache)
+    found = report(study, without, former)
+    found["mixing"] = mixing
     found["small_stores"] = small_stores.measured(args.data, args.cache)
     found["small_stores_former"] = former and former["small_stores"]
     file = RESULTS / f"generalisation-{found['made']['commit']}.json"

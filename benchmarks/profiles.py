@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from recorded import sampled
+from recorded import kept_scores, sampled
 from trivet.evaluate import Lab, load, score
 from trivet.evaluate.evaluation import made
 from trivet.evaluate.significance import holm, paired
@@ -71,7 +71,7 @@ def measure(folder: Path, cache: str | None, most: int) -> dict[str, Any]:
     dataset = load(folder, without=without, scoped=scoped)
     if most and len(dataset.topics) > most:
         dataset = sampled(dataset, most)
-    with Lab.fill(dataset, cache=cache) as lab:
+    with Lab.fill(dataset, cache=cache) as lab, kept_scores(lab, cache, folder.name):
         values = {name: score(lab.run(profile), dataset.qrels, MEASURES) for name, profile in systems().items()}
         times = {name: _median_ms(lab, PROFILES[name], dataset.topics) for name in (DEFAULT, CAREFUL)}
     strata = sorted({topic.stratum for topic in dataset.topics}) if folder.name in STRATA else []

@@ -1,21 +1,24 @@
 """Recorded searches: what the legs gave for the topics of a set, to judge fusions and rerankers without a store.
 
-``record`` runs the legs once for each topic. ``fused`` and ``reranked`` then run the functions of the product over the
-record, with any weights, so that a variant of the weighing or of the reranker is judged in seconds.
+``record`` runs the legs once for each topic. ``fused`` then runs the fusion of the product over the record, with any
+weights, so that a variant of the weighing or of a reranker is judged in seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 
 from trivet.evaluate import Lab
 from trivet.evaluate.dataset import Dataset, Topic
 from trivet.fusion import fuse
-from trivet.fusion.weighing import WEIGHINGS, Weighing
-from trivet.profile import PROFILES, Profile
-from trivet.rerank import Tools, build
+from trivet.fusion.weighing import Weighing
+from trivet.profile import PROFILES, READER, Profile, with_reader
+from trivet.rerank import Tools
 from trivet.rerank.reranker import Places
 from trivet.text.analysis import Analyzer
 from trivet.types import Hit, Query, Ranking
@@ -30,11 +33,10 @@ _ANALYZER = Analyzer("en")  # the language of every store that a lab fills
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One topic: its plain run, the rankings of the default's legs, and every candidate as a hit."""
+    """One topic: the rankings of the default's legs, and every candidate as a hit."""
 
     topic: str
     query: Query
-    plain: tuple[str, ...]  # ids of the plain fusion, best first
     rankings: tuple[Ranking, ...]
     hits: Mapping[int, Hit]  # by the key of the rankings; without the scores of a fusion
     order: Mapping[str, int]
@@ -52,6 +54,28 @@ class Recorded:
         return Tools(terms=_ANALYZER.terms, order=self.order, places=lambda ids, terms: self.places)
 
 
+def careful(base: Profile = DEFAULT, **mixing: float) -> Profile:
+    """Return the default profile, as given, with the reader: without a time limit, and with these weights."""
+    found = with_reader(base)
+    step = replace(READER, options={**READER.options, "budget_ms": 600_000.0, **mixing})
+    return replace(found, rerankers=tuple(step if each == READER else each for each in found.rerankers))
+
+
+@contextmanager
+def kept_scores(lab: Lab, cache: str | None, name: str) -> Iterator[None]:
+    """Keep what the reader returns for a set in a file beside the vectors.
+
+    Reading takes most of the time, and several measurements read the same pairs. A key has the model's hash in it.
+    """
+    file = Path(cache or "build") / "reader" / f"{name}.pickle"
+    known = lab.engine._shared.reader._scores
+    if file.exists():
+        known.update(pickle.loads(file.read_bytes()))
+    yield
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(pickle.dumps(known))
+
+
 def sampled(dataset: Dataset, most: int) -> Dataset:
     """Return the dataset with at most ``most`` topics, chosen by the hash of their ids."""
     placed = sorted(dataset.topics, key=lambda topic: blake2b(topic.id.encode(), digest_size=8).digest())
@@ -60,11 +84,11 @@ def sampled(dataset: Dataset, most: int) -> Dataset:
 
 def record(lab: Lab) -> list[Recorded]:
     """Return what the legs find for each topic of the lab's dataset."""
-    plain, rankings = lab.rerun(PLAIN).answers, lab.rankings(LEGS)
-    return [_recorded(lab, topic, plain[topic.id].ids, rankings[topic.id]) for topic in lab.dataset.topics]
+    rankings = lab.rankings(LEGS)
+    return [_recorded(lab, topic, rankings[topic.id]) for topic in lab.dataset.topics]
 
 
-def _recorded(lab: Lab, topic: Topic, plain: Sequence[str], rankings: Sequence[Ranking]) -> Recorded:
+def _recorded(lab: Lab, topic: Topic, rankings: Sequence[Ranking]) -> Recorded:
     query, hits, tools = lab.seen(LEGS, topic, EVERY)
     assert tools.terms is not None and tools.places is not None and query.terms is not None
     ranked = {(item.leg, item.rank): hit for hit in hits for item in hit.contributions}
@@ -78,7 +102,6 @@ def _recorded(lab: Lab, topic: Topic, plain: Sequence[str], rankings: Sequence[R
     return Recorded(
         topic.id,
         replace(query, terms=None, where=None),
-        tuple(plain),
         tuple(replace(ranking, paths=()) for ranking in rankings),
         keyed,
         dict(tools.order),
@@ -95,14 +118,3 @@ def fused(item: Recorded, weighing: Weighing, weights: Mapping[str, float], coun
         replace(item.hits[int(one.key)], rank=rank, score=one.score, fused=one.score, contributions=one.contributions)
         for rank, one in enumerate(found, start=1)
     ]
-
-
-def ranked(item: Recorded, profile: Profile) -> list[str]:
-    """Return the ids that a profile with the default's legs ranks, best first: fusion and rerankers, no links."""
-    steps = [build(step.name, step.options) for step in profile.rerankers]
-    steps = [step for step in steps if step.concerns(item.asked)]
-    count = max(profile.pool_size(profile.k), *(step.sees for step in steps), 1)
-    hits = fused(item, WEIGHINGS[profile.weighing], profile.weights, count)
-    for step in steps:
-        hits = step.apply(hits, item.asked, item.tools).hits
-    return [hit.id for hit in hits[: profile.k]]

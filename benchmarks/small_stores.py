@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from recorded import DEFAULT, PLAIN
+from recorded import DEFAULT, PLAIN, careful
 from trivet.evaluate import Lab, load, score
 from trivet.evaluate.dataset import Dataset, Topic
 
@@ -51,7 +51,7 @@ SMALLEST = 6  # notes of the smallest store of our own
 
 
 def measured(data: Path, cache: str | None) -> dict[str, Any]:
-    """Return each measure of the plain fusion and of the default, by size and for the notes."""
+    """Return each measure of the plain fusion, of `default` and of `careful`, by size and for the notes."""
     found: dict[str, Any] = {}
     for size in SIZES:
         values: dict[str, dict[str, list[float]]] = {}
@@ -68,7 +68,7 @@ def measured(data: Path, cache: str | None) -> dict[str, Any]:
 
 def _run(dataset: Dataset, cache: str | None, values: dict[str, dict[str, list[float]]]) -> None:
     with Lab.fill(dataset, cache=cache) as lab:
-        for profile in (PLAIN, DEFAULT):
+        for profile in (PLAIN, DEFAULT, careful()):
             for measure, scores in score(lab.rerun(profile), dataset.qrels, MEASURES).items():
                 values.setdefault(profile.name, {}).setdefault(measure, []).extend(scores.values())
 
