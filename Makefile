@@ -154,7 +154,7 @@ languages: setup ## words, the built-in and the multilingual model on questions 
 failures: setup  ## where the documents that are not found are ranked
 	$(BIN)/python benchmarks/failures.py $(DATA) --cache $(CACHE) --docs
 
-aggregation: setup ## rank a long document by its best passage, or by its best three
+aggregation: setup ## score a long document by its best passage, its best three, or with neighbouring passages
 	$(BIN)/python benchmarks/aggregation.py $(DATA) --cache $(CACHE)
 
 clean:           ## remove the environment and the caches
