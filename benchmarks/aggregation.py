@@ -91,8 +91,11 @@ class Passages:
         return scores + part * np.maximum(0.0, np.maximum(before, after))
 
     def ranking(self, leg: str, scores: Any, allowed: Any, count: int) -> Ranking:
-        """Return documents ranked by the mean of their best ``count`` passages; a score of 0 or less is no hit."""
-        kept = scores > 0 if allowed is None else (scores > 0) & np.isin(self.owners, allowed)
+        """Return documents ranked by the mean of their best ``count`` passages; a score of 0 or less is no hit.
+
+        ``allowed`` tells which passages the filter allows; None allows all.
+        """
+        kept = scores > 0 if allowed is None else (scores > 0) & allowed
         seen = np.flatnonzero(kept)
         if not len(seen):
             return Ranking(leg)
@@ -116,7 +119,7 @@ def measure(dataset: Dataset, cache: str | None) -> dict[str, Any]:
         runs: dict[tuple[str, str], dict[str, Answer]] = defaultdict(dict)
         for topic in dataset.topics:
             scope = filters.scope(parse_filter(topic.where), [], version)
-            allowed = None if scope is None else np.array(scope.dids())
+            allowed = None if scope is None else scope.rows(passages.owners)
             vector = lab._cached.embed_queries([topic.text])[0]
             scores = {"lexical": passages.bm25(topic.text), "dense": passages.vectors @ vector}
             for way, (count, part) in WAYS.items():

@@ -122,10 +122,10 @@ def parts() -> dict[str, Any]:
     inside = model._model().session
     found: dict[str, Any] = {}
     for kind, texts in questions().items():
-        ids = {text: inside.session._tokenizer.encode(text).ids for text in texts}
+        ids = {text: inside._tokenizer.encode(text).ids for text in texts}
         feeds = {text: {"input_ids": np.array([ids[text]], dtype=np.int64)} for text in texts}
         steps = {
-            "tokens": timed(inside.session._tokenizer.encode, texts),
+            "tokens": timed(inside._tokenizer.encode, texts),
             "run": timed(lambda text, feeds=feeds: inside._session.run([inside._output], feeds[text]), texts),
             "whole": timed(lambda text: model.embed_passages([text]), texts),
         }
