@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "httpx", "google.protobuf", "onnx")
 
 
-def imported_by(code: str) -> set[str]:
+def imported_by(code: str, **environment: str) -> set[str]:
     script = f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
     return set(done.stdout.split())
 
 
@@ -34,9 +37,12 @@ def test_loading_the_built_in_model_opens_nothing() -> None:
     )
 
 
-def test_running_the_built_in_model_needs_no_onnx_package() -> None:
+def test_running_the_built_in_model_needs_no_onnx_package(tmp_path: Path) -> None:
+    """Nor does making its graph, in a cache folder that has none yet."""
     code = "sys.modules['onnx'] = None\nfrom trivet.models.embedders import load_embedder\n"
-    used = imported_by(f"{code}load_embedder('granite').embed_queries(['cat'])\ndel sys.modules['onnx']")
+    used = imported_by(
+        f"{code}load_embedder('granite').embed_queries(['cat'])\ndel sys.modules['onnx']", TRIVET_CACHE=str(tmp_path)
+    )
     assert used == {"numpy", "onnxruntime", "tokenizers", "google.protobuf"}
 
 
