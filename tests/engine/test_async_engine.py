@@ -122,6 +122,8 @@ class TestMethods:
                 assert await memory.run(lambda engine: engine.name) == "default"
             with pytest.raises(StoreError, match="is closed; open it again"):
                 await memory.get("door")
+            with pytest.raises(StoreError, match="is closed; open it again"):
+                memory.engine.get("door")
 
         ended(work())
         with trivet.open(tmp_path / "m.db") as memory:
@@ -359,6 +361,27 @@ class TestCancelling:
             with trivet.open(tmp_path / "m.db") as engine:  # closing had waited for the write
                 assert engine.stats().documents == 2_500
                 assert engine.verify().problems == ()
+
+        ended(work())
+
+    def test_what_run_calls_is_finished(self) -> None:
+        async def work() -> None:
+            gate, added = Gate(), threading.Event()
+
+            def write(engine: Engine) -> None:
+                gate(engine)
+                engine.add("a note", id="note")
+                added.set()
+
+            async with opened() as memory:
+                running = asyncio.create_task(memory.run(write))
+                await happened(gate.begun)
+                running.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await running
+                gate.go.set()
+                await happened(added)
+                assert await memory.get("note") is not None
 
         ended(work())
 
