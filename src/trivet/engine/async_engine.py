@@ -85,7 +85,7 @@ class AsyncEngine:
     - ``within`` is not awaited: it reads nothing.
     - ``loading`` and ``pipeline_over`` are used inside ``run``, which calls a function with the engine.
 
-    Iterators that are passed in are read in a thread, and ``progress`` is called in one. It belongs to no event loop.
+    Iterators that are passed in are read in a thread, and ``progress`` is called in one. Any event loop can use it.
 
     Args:
         engine: The engine; it is closed with this one.
