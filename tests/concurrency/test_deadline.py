@@ -82,6 +82,25 @@ def test_another_thread_has_it_only_if_it_is_carried() -> None:
             assert begun == []
 
 
+def test_a_cancelled_request_is_over_in_every_thread_that_works_for_it() -> None:
+    cancelled = threading.Event()
+    with ThreadPoolExecutor(1) as pool, deadline.until(None, cancelled):
+        waiting = deadline.carried(deadline.left)
+        assert (deadline.left(), deadline.within(5.0), pool.submit(waiting).result()) == (None, 5.0, None)
+        with deadline.limit(LONG):
+            cancelled.set()
+            assert deadline.passed()
+            assert deadline.left() == 0.0
+        with pytest.raises(DeadlineError):
+            deadline.check()
+        assert isinstance(pool.submit(waiting).exception(), DeadlineError)
+        with deadline.lifted():
+            deadline.check()
+        with deadline.until(None, threading.Event()):
+            assert deadline.passed(), "the event that was there before stays"
+    deadline.check()
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 

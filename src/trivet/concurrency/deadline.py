@@ -1,8 +1,9 @@
 """The deadline of a request, known to everything that runs for it.
 
-A surface sets it with ``limit``. The engine calls ``check`` between its steps, and the stores before and during their
-statements. It belongs to a thread: work for another thread takes it along with ``carried``. A write checks it before it
-starts and then runs to its end (``lifted``); so does work that every request needs, such as building an index.
+A surface sets it with ``limit``, or gives ``until`` an event that ends the request when it is set: nobody waits for the
+result any more. The engine calls ``check`` between its steps, and the stores before and during their statements. It
+belongs to a thread: work for another thread takes it along with ``carried``. A write checks it before it starts and
+then runs to its end (``lifted``); so does work that every request needs, such as building an index.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ OVER = "deadline: the time for this request is over; request less at a time, or 
 
 class _Current(threading.local):
     until: float | None = None  # by time.monotonic
+    cancelled: threading.Event | None = None
 
 
 _current = _Current()
@@ -36,14 +38,16 @@ def after(seconds: float) -> float:
 
 
 @contextmanager
-def until(moment: float | None) -> Iterator[None]:
-    """End what runs in this thread by ``moment``. An earlier limit that is already set stays."""
-    before = _current.until
-    _current.until = before if moment is None or (before is not None and before < moment) else moment
+def until(moment: float | None, cancelled: threading.Event | None = None) -> Iterator[None]:
+    """End what runs in this thread by ``moment``, or once ``cancelled`` is set. Earlier limits that are set stay."""
+    before = _current.until, _current.cancelled
+    if moment is not None and (before[0] is None or moment <= before[0]):
+        _current.until = moment
+    _current.cancelled = before[1] or cancelled
     try:
         yield
     finally:
-        _current.until = before
+        _current.until, _current.cancelled = before
 
 
 def limit(seconds: float) -> AbstractContextManager[None]:
@@ -54,15 +58,18 @@ def limit(seconds: float) -> AbstractContextManager[None]:
 @contextmanager
 def lifted() -> Iterator[None]:
     """Run without a limit: for work that must be finished, or that is not for this request alone."""
-    before, _current.until = _current.until, None
+    before = _current.until, _current.cancelled
+    _current.until = _current.cancelled = None
     try:
         yield
     finally:
-        _current.until = before
+        _current.until, _current.cancelled = before
 
 
 def left() -> float | None:
     """Return the seconds left: 0 after the deadline, None without one."""
+    if passed():
+        return 0.0
     return None if _current.until is None else max(0.0, _current.until - time.monotonic())
 
 
@@ -73,7 +80,9 @@ def within(seconds: float) -> float:
 
 
 def passed() -> bool:
-    """Return whether the deadline has passed."""
+    """Return whether the deadline has passed, or the request was cancelled."""
+    if _current.cancelled is not None and _current.cancelled.is_set():
+        return True
     return _current.until is not None and time.monotonic() >= _current.until
 
 
@@ -85,12 +94,12 @@ def check() -> None:
 
 def carried(work: Callable[..., T]) -> Callable[..., T]:
     """Return ``work`` bound to this thread's deadline, for another thread to call."""
-    moment = _current.until
-    if moment is None:
+    moment, cancelled = _current.until, _current.cancelled
+    if moment is None and cancelled is None:
         return work
 
     def limited(*given: object) -> T:
-        with until(moment):
+        with until(moment, cancelled):
             check()
             return work(*given)
 

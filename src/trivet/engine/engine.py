@@ -119,6 +119,7 @@ class Engine:
 
     def add(
         self,
+        /,
         documents: str | Mapping[str, Any] | Document | Iterable[str | Mapping[str, Any] | Document] | Table,
         *,
         progress: Progress | None = None,
@@ -211,7 +212,7 @@ class Engine:
         similar, missing = remember.similar(self._pipeline, self._collection, self._models, document, where, known)
         return Remembered(stored, True, False, similar, tuple(taken), tuple(dict.fromkeys((*degraded, *missing))))
 
-    def patch(self, id: str, **fields: Any) -> Document:
+    def patch(self, /, id: str, **fields: Any) -> Document:
         """Change some fields of a document and return it.
 
         Metadata is merged level by level, and None removes a key or a time. ``links`` replaces all links that go out
@@ -479,7 +480,7 @@ class Engine:
         return results
 
     def explain(
-        self, query: str, id: str, where: Any = None, profile: str | Profile | None = None, **options: Any
+        self, /, query: str, id: str, where: Any = None, profile: str | Profile | None = None, **options: Any
     ) -> Explanation:
         """Explain the rank of one document, or why it is no hit: every leg's rank and score for it, even far down.
 
@@ -519,7 +520,7 @@ class Engine:
         """
         return with_reader(self.settings)
 
-    def update_settings(self, profile: str | Profile | None = None, *, by: str = "", **changes: Any) -> Profile:
+    def update_settings(self, /, profile: str | Profile | None = None, *, by: str = "", **changes: Any) -> Profile:
         """Change the settings for every process, starting from a profile or from the current settings.
 
         ``by`` names who changes them, for the history.
