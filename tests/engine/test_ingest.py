@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 import trivet
+from trivet.concurrency import deadline
 from trivet.engine import Engine, ingest
-from trivet.errors import InputError
+from trivet.errors import DeadlineError, InputError
 from trivet.stores.sqlite import indexer, term_index
 from trivet.stores.sqlite.indexer import Indexer
 
@@ -285,3 +287,22 @@ def test_a_load_that_failed_is_embedded_too(open_store: Open) -> None:
     assert engine._models.backlog.running
     engine.wait()
     assert engine.stats().pending == 0
+
+
+def test_what_a_load_stored_before_its_deadline_is_embedded(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "BATCH_DOCUMENTS", 100)
+    memory = open_store("memory.db", embedder="hashing:16")
+    cancelled = threading.Event()
+
+    def ended_after_one_batch() -> Iterator[dict[str, Any]]:
+        yield from many(100)
+        cancelled.set()
+        yield from map(told, range(100, 300))
+
+    with deadline.until(None, cancelled), pytest.raises(DeadlineError):
+        memory.add(ended_after_one_batch())
+    assert 0 < memory.stats().documents < 300
+    until = time.monotonic() + 60
+    while memory.stats().pending and time.monotonic() < until:  # nobody calls ``wait``
+        time.sleep(0.05)
+    assert memory.stats().pending == 0

@@ -387,3 +387,16 @@ def test_half_embedded_long_documents_do_not_leave_with_the_vector_of_one_passag
         exported = [json.loads(line) for line in memory.lines(vectors=True)][1:]
         assert {item["id"]: type(item["vector"]) for item in exported} == {"long": dict, "short": str}
         assert len(exported[0]["vector"]) == 1, "of the one passage, by its hash: the others are embedded again"
+
+
+def test_an_export_that_is_interrupted_leaves_no_file_behind(open_store: Open, tmp_path: Path) -> None:
+    memory = full(open_store("memory.db", embedder="none"))
+    (tmp_path / "out").mkdir()
+
+    def interrupted(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    memory.add([f"note {number}" for number in range(200)])
+    with pytest.raises(KeyboardInterrupt):
+        memory.export(tmp_path / "out/notes.jsonl", progress=interrupted)
+    assert list((tmp_path / "out").iterdir()) == []

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from trivet.concurrency import deadline
 from trivet.engine import tables, validation
 from trivet.engine.models import EMBED_AT_ONCE
 from trivet.errors import InputError
@@ -110,6 +111,9 @@ class Load:
                 raise
             self._embed_new(pids)
             raise InputError(f"{error} (the {len(ids):,} documents before it are stored)") from error
+        except BaseException:  # a deadline, say: ``close`` lets what is stored be embedded
+            self._unembedded = self._unembedded or bool(ids)
+            raise
         degraded = self._embed_new(pids)
         pending = self._pending()
         return Added(tuple(ids), **became, pending=pending, degraded=degraded, redacted=dict(taken))
@@ -138,7 +142,8 @@ class Load:
         """Embed what was left to the end, in the background."""
         if self._unembedded:
             self._unembedded = False
-            self._models.embed_in_background()
+            with deadline.lifted():
+                self._models.embed_in_background()
 
     def _pending(self) -> int:
         """Count the passages without a vector, of those that the caller may see."""

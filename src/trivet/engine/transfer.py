@@ -110,12 +110,13 @@ def export(collection: Collection, target: Path, vectors: bool, progress: Progre
                     progress(count, total)
         if not special:
             draft.replace(target)
-    except OSError as error:  # a StoreError is an OSError too, and has its own message
-        if not special:
-            draft.unlink(missing_ok=True)
-        if isinstance(error, StoreError):
+    except OSError as error:
+        if isinstance(error, StoreError):  # an OSError too, with a message of its own
             raise
         raise StoreError(f"export: cannot write {str(target)!r}: {error.strerror or error}") from error
+    finally:  # whatever ended it, a deadline or Ctrl-C too
+        if not special:
+            draft.unlink(missing_ok=True)
     if progress:
         progress(count, total)
     return count
