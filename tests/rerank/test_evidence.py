@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.rerank.learned import ASSISTANTS, NEAR, Evidence, evidence, session_of
+from trivet.rerank.learned import NEAR, Evidence, evidence, session_of
+from trivet.text.conversation import ASSISTANTS
 from trivet.types import Hit
 
 MakeHit = Callable[..., Hit]

@@ -67,6 +67,19 @@ def test_among_talk_the_reader_counts_more(hits: list[Hit]) -> None:
     assert Reader().apply(turns, QUERY, Tools(reader=Given(reads))).hits[0].id == "b"
 
 
+def test_what_an_assistant_wrote_counts_in_part(hits: list[Hit]) -> None:
+    """Of two turns that read alike, the one of the person gains more; b and d are 0.4 apart before."""
+    reads = {"a": -9.0, "b": 3.0, "c": -9.0, "d": 3.0, "e": -9.0}
+    speakers = ("user", "assistant", "user", "user", "user")
+    turns = [
+        replace(hit, document=replace(hit.document, meta={"session": 1, "speaker": speaker}))
+        for hit, speaker in zip(hits, speakers, strict=True)
+    ]
+    assert [hit.id for hit in Reader().apply(turns, QUERY, Tools(reader=Given(reads))).hits[:2]] == ["d", "b"]
+    whole = Reader(assistants=1.0).apply(turns, QUERY, Tools(reader=Given(reads)))
+    assert [hit.id for hit in whole.hits[:2]] == ["b", "d"]
+
+
 def test_of_passages_about_something_else_the_order_stays(hits: list[Hit]) -> None:
     reads = {"a": -10.0, "b": -6.0, "c": -9.0, "d": -7.0, "e": -8.0}
     assert [hit.id for hit in Reader().apply(hits, QUERY, Tools(reader=Given(reads))).hits] == list("abcde")

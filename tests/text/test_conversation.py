@@ -21,3 +21,10 @@ def test_the_graph_knows_every_session_and_speaker_that_the_features_know() -> N
 def test_what_chat_writes_is_a_session_key_and_an_owner_key() -> None:
     assert conversation.SESSION in conversation.SESSION_KEYS
     assert conversation.PROJECT in conversation.OWNER_KEYS
+
+
+def test_a_speaker_or_a_role_says_that_an_assistant_wrote_a_turn() -> None:
+    assert conversation.by_assistant({"speaker": "Assistant"}) and conversation.by_assistant({"role": "model"})
+    assert not conversation.by_assistant({"speaker": "Ann", "author": "assistant"}) and not conversation.by_assistant(
+        {}
+    )

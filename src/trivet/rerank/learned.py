@@ -23,7 +23,7 @@ from math import fsum, log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 from trivet.rerank.reranker import Places, Reranked, Reranker, Tools, best_first, option
-from trivet.text.conversation import ASSISTANTS, SESSION_KEYS, SESSION_SCOPE_KEYS, SPEAKER_KEYS
+from trivet.text.conversation import SESSION_KEYS, SESSION_SCOPE_KEYS, by_assistant
 from trivet.types import Hit, Query
 
 NEAR = 2  # positions from one word of the query to the next, if they are together
@@ -125,7 +125,7 @@ def evidence(
     if not hits:
         return []
     words, runs = _wording(hits, content, terms, places) if wording else ([0.0] * len(hits), [0.0] * len(hits))
-    assistant = [float(_by_assistant(hit.document.meta)) for hit in hits]
+    assistant = [float(by_assistant(hit.document.meta)) for hit in hits]
     return [Evidence(*values) for values in zip(assistant, words, runs, strict=True)]
 
 
@@ -180,7 +180,3 @@ def session_of(meta: Mapping[str, Any]) -> tuple[Any, ...]:
     if _SESSION.isdisjoint(meta):
         return ()
     return tuple((key, str(meta[key])) for key in (*SESSION_KEYS, *SESSION_SCOPE_KEYS) if key in meta)
-
-
-def _by_assistant(meta: Mapping[str, Any]) -> bool:
-    return any(str(meta[key]).lower() in ASSISTANTS for key in SPEAKER_KEYS if key in meta)

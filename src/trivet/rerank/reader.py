@@ -1,14 +1,15 @@
 """Reranks with the built-in reader, a small cross-encoder that reads the query and a passage together.
 
-    score = z + (talk * weight + (1 - talk) * weight_others) * log(1 + exp(r - UNRELATED))
+    score = z + part * (talk * weight + (1 - talk) * weight_others) * log(1 + exp(r - UNRELATED))
 
 z is the score of the hit in standard deviations of the hits that are read. r is what the reader returns for it, a logit
 from about -11 to 11. It is not scaled to the other hits and counts only as far as it is above ``UNRELATED``: of two
 passages about something else the reader does not know which is nearer, and where it finds nothing for the query, the
 order stays. talk is the share of the hits that are talk: turns of a conversation, or texts in the first or second
 person. Among these the reader is a better judge than the legs, which see a short turn without what it is about, and has
-more weight (ADR 40 has the figures). The sum is brought back to the scale of the scores, and hits that were not read
-stay behind those that were.
+more weight (ADR 40 has the figures). part is 1, or ``assistants`` for what a language model wrote: its turns repeat
+what a person said, and read like an answer to almost any question about their subject. The sum is brought back to the
+scale of the scores, and hits that were not read stay behind those that were.
 
 A turn is read with its date and the turn before it, a long passage in the window that has most terms of the query.
 Reading ends early when the last ``PATIENCE`` hits are about something else. A reader that is too slow or fails never
@@ -25,7 +26,7 @@ from typing import ClassVar
 from trivet.rerank.learned import deviation
 from trivet.rerank.reranker import Reranked, Reranker, Tools, moved, option, renumbered
 from trivet.rerank.scoring import Scores
-from trivet.text.conversation import SESSION_KEYS, SPEAKER_KEYS
+from trivet.text.conversation import SESSION_KEYS, SPEAKER_KEYS, by_assistant
 from trivet.text.document_dates import time_of
 from trivet.text.scripts import written_in
 from trivet.text.turns import is_personal, turn_in_context, with_speaker
@@ -49,6 +50,7 @@ class Reader(Reranker):
 
     weight: float = option(0.6, "weight of the reader among talk", low=0.0, high=10.0)
     weight_others: float = option(0.2, "weight of the reader among other texts", low=0.0, high=10.0)
+    assistants: float = option(0.5, "part of this weight for what an assistant wrote", low=0.0, high=1.0)
     most: int = option(30, "number of first hits to read among talk", low=1, high=200)
     most_others: int = option(12, "number of first hits to read among other texts", low=1, high=200)
     characters: int = option(600, "characters to read of a passage", low=100, high=10_000)
@@ -77,7 +79,10 @@ class Reader(Reranker):
         """Order the hits that were read by their mixed scores; keep the others as they are, behind them."""
         first, rest = pool[: len(read)], pool[len(read) :]
         weight = talk * self.weight + (1.0 - talk) * self.weight_others
-        parts = [weight * counted(given) for given in read]
+        parts = [
+            weight * counted(given) * (self.assistants if by_assistant(hit.document.meta) else 1.0)
+            for hit, given in zip(first, read, strict=True)
+        ]
         mixed = mix([hit.score for hit in first], parts, deviation(first) if first else 1.0)
         marked = [self._marked(*row) for row in zip(first, mixed, read, strict=True)]
         return renumbered([*sorted(marked, key=lambda hit: -hit.score), *rest])

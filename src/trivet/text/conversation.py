@@ -6,7 +6,7 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 #: The keys that trivet itself writes and reads for conversations: the id of the session, and of its project.
@@ -42,6 +42,11 @@ OWNER_KEYS = ("tenant", "tenant_id", "namespace", "scope", PROJECT, "project_id"
 #: Keys that identify the session of a turn when the turns before and after it are sought: sessions of the same name
 #: that belong to different owners are different sessions.
 TURN_KEYS = (*SESSION_KEYS, *OWNER_KEYS)
+
+
+def by_assistant(meta: Mapping[str, Any]) -> bool:
+    """Tell whether a language model wrote the turn with this metadata."""
+    return any(str(meta[key]).lower() in ASSISTANTS for key in SPEAKER_KEYS if key in meta)
 
 
 def is_skipped(speakers: Iterable[Any]) -> bool:
