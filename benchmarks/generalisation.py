@@ -66,8 +66,8 @@ WORDED = ("words", "runs")
 RIDGE = 0.03
 SIGNIFICANT = 1.96  # standard errors
 MEASURE = "nDCG@10"
-#: How much the reader counts among talk, among other texts and for an assistant's turns: the values tried, each with the
-#: others as they ship.
+#: How much the reader counts among talk, among other texts and for an assistant's turns: the values tried, each with
+#: the others as they ship.
 MIXING = {
     "weight": (0.3, 0.45, 0.6, 0.8),
     "weight_others": (0.0, 0.1, 0.2, 0.3),
