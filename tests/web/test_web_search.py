@@ -76,7 +76,7 @@ def test_weak_hits_are_apart_and_a_list_of_them_says_so(look: Look, site: Any) -
     page.unroute("**/search")
     weakened(page, ["weak"])
     page.get_by_role("searchbox").fill("anchor")
-    expect(page.locator(".weak-note")).to_contain_text("Nothing matches well. All hits are weak")
+    expect(page.locator(".weak-note")).to_contain_text("Only weak matches. None of these is likely")
     expect(page.locator(".weak-line")).to_have_count(0)
 
 

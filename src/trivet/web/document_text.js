@@ -31,7 +31,8 @@ export function excerpt(text, given, format) {
     return h("pre", { class: "text", dir: "ltr" }, before, marked(text, spans, from, end), after);
   if (format === "plain") return h("p", { class: "text", dir: "auto" }, before, marked(text, spans, from, end), after);
   const shown = markdown(text, spans, { from, to: end, isExcerpt: true });
-  if (after) shown.at(-1)?.append(after);
+  const last = shown.at(-1);
+  if (after && last) ([...last.querySelectorAll("p")].at(-1) ?? last).append(after);
   return h("div", { class: "text rich", dir: "auto" }, shown);
 }
 

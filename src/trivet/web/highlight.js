@@ -3,8 +3,9 @@
 import { h } from "./dom.js";
 
 const ROOM = 420; // characters of an excerpt
-const LINES = 7; // of an excerpt that keeps its lines
-const LONGEST = 550; // characters of these lines
+const LINES = 6; // of an excerpt that keeps its lines
+const LEAST = 280; // characters, at which no line is added to it
+const LONGEST = 400; // characters of it
 
 // Replaces Markdown syntax by blanks of the same length, so that offsets stay the same.
 export const unlaid = (text) => text.replace(/^(?:#{1,6} +|(?:```|~~~)\w*$)/gm, (found) => " ".repeat(found.length));
@@ -60,9 +61,9 @@ export function bySentence(text, spans) {
 export function byLine(text, spans) {
   const best = densest(text, spans);
   const line = best ? text.lastIndexOf("\n", best - 1) + 1 : 0;
-  if (best - line > ROOM / 2) return bySentence(text, spans); // a line longer than an excerpt
+  if (best - line > LEAST / 2) return bySentence(text, spans); // a line longer than an excerpt
   let to = line;
-  for (let count = 0; count < LINES && to - line < ROOM && to < text.length; count += 1) {
+  for (let count = 0; count < LINES && to - line < LEAST && to < text.length; count += 1) {
     const end = text.indexOf("\n", to);
     to = end < 0 ? text.length : end + 1;
   }

@@ -27,8 +27,8 @@ export function enter(root) {
   fill(root, h("h1", { class: "unseen" }, "Search"), place);
 }
 
-const WEAK = "they probably do not answer the query";
-const NOTHING = "All hits are weak: the nearest documents, which probably do not answer the query.";
+const WEAK = "not likely to answer the query";
+const ALL_WEAK = "None of these is likely to answer the query; they are the nearest documents.";
 const isWeak = (hit) => hit.confidence === "weak";
 
 const run = latest((signal, now, offset) => search({ query: now.q, k: PAGE, offset, where: now.where }, signal));
@@ -81,7 +81,7 @@ function draw(now) {
     return;
   }
   list = h("ol", { class: "hits" });
-  const note = isWeak(found.hits[0]) && h("p", { class: "weak-note", role: "note" }, h("b", null, "Nothing matches well. "), NOTHING);
+  const note = isWeak(found.hits[0]) && h("p", { class: "weak-note", role: "note" }, h("b", null, "Only weak matches. "), ALL_WEAK);
   fill(place, degraded(found.degraded), note, list, h("div", { class: "after" }, more(now), whyNot(now)));
   append(found.hits);
   tell();
