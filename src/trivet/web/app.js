@@ -196,7 +196,7 @@ const kept = localStorage.getItem("trivet-theme");
 if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
 question.build();
 acceptFiles(() => state.caller !== null && shown !== null);
-document.addEventListener("imported", () => VIEWS[shown]?.renew?.());
+document.addEventListener("imported", () => drawer.isOpen() || VIEWS[shown]?.renew?.()); // an open one may have edits
 address.follow((now) => {
   if (state.caller && shown !== null) show(now);
 });
