@@ -54,7 +54,7 @@ SHOTS = (
     Shot("browse", {"view": "browse", "where": "kind=decision", "id": "decision-broker-emqx"}, ".graph .node"),
     Shot("judge", {"view": "judge", "q": "Stilt status light steady red"}, ".job[data-kind=tune]"),
     Shot("health", {"view": "health"}, ".plot svg", scheme="dark"),
-    Shot("phone", {"q": QUESTION}, ".hit", phone=True),
+    Shot("phone", {"q": QUESTION}, ".hit", phone=True, height=844),
 )
 
 
@@ -107,6 +107,8 @@ def draw(browser: Browser, url: str, shot: Shot) -> None:
         color_scheme=shot.scheme,
         device_scale_factor=2,
         reduced_motion="reduce",
+        has_touch=shot.phone,
+        is_mobile=shot.phone,
     )
     page: Page = context.new_page()
     page.goto(f"{url}/?{urlencode({'c': 'notes', **shot.view})}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from boatyard import notes
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from made_files import pdf
 
@@ -100,6 +100,46 @@ def test_a_link_is_made(look: Look, yard: Any) -> None:
     assert {link["target"] for link in yard.get(f"{yard.home}/documents/tide")["links"]} == {"paint", "crane"}
 
 
+def imported(page: Page, name: str) -> Locator:
+    """Return the line of a file in the list of imported files."""
+    return page.locator("#imports > ul > li", has=page.get_by_text(name, exact=True))
+
+
+def drop(page: Page, files: dict[str, str], event: str = "drop") -> None:
+    """Drag files over the header of the page, and let them go there."""
+    page.evaluate(
+        """([files, kinds]) => {
+          const moved = new DataTransfer();
+          for (const [name, text] of Object.entries(files)) moved.items.add(new File([text], name));
+          for (const kind of kinds)
+            document.querySelector("header")
+              .dispatchEvent(new DragEvent(kind, { dataTransfer: moved, bubbles: true, cancelable: true }));
+        }""",
+        [files, ["dragover"] if event == "dragover" else ["dragover", event]],
+    )
+
+
+def test_files_are_dropped_on_any_view_and_each_shows_its_progress(look: Look, bare: Any) -> None:
+    page = look(bare.page(q="lightship"), bypass_csp=True)
+    expect(page.get_by_text("No hits")).to_be_visible()
+    drop(page, {"a.md": "x"}, event="dragover")
+    expect(page.locator("body")).to_have_class("dropping")
+    held: list[Route] = []
+    page.route("**/import?*", lambda route: held.append(route))
+    drop(page, {"a.md": "# Lights\n\nThe lightship is red.", "b.png": "\x89PNG\r\n\x1a\n\0"})
+    expect(page.locator("body")).not_to_have_class("dropping")
+    expect(imported(page, "a.md")).to_contain_text("being read")
+    expect(imported(page, "a.md").get_by_role("progressbar")).to_be_visible()
+    expect(imported(page, "b.png")).to_contain_text("waiting")
+    held[0].continue_()
+    expect(imported(page, "a.md")).to_have_attribute("data-state", "done")
+    page.unroute("**/import?*")  # the second file goes on
+    expect(imported(page, "b.png")).to_contain_text("refused: binary")
+    expect(page.locator(".hit")).to_have_attribute("data-id", "a.md")  # the search is run again
+    page.get_by_label("Close the list of files").click()
+    expect(page.locator("#imports")).to_be_hidden()
+
+
 @pytest.mark.parametrize("how", ["chosen", "dropped"])
 def test_files_become_documents_with_progress(look: Look, bare: Any, tmp_path: Path, how: str) -> None:
     page = look(bare.page("browse"))
@@ -112,20 +152,11 @@ def test_files_become_documents_with_progress(look: Look, bare: Any, tmp_path: P
     if how == "chosen":
         page.locator("input[type=file]").set_input_files([many, one])
     else:
-        files = [{"name": path.name, "text": path.read_text()} for path in (many, one)]
-        page.evaluate(
-            """(files) => {
-              const moved = new DataTransfer();
-              for (const { name, text } of files) moved.items.add(new File([text], name));
-              const main = document.querySelector("main");
-              for (const kind of ["dragover", "drop"])
-                main.dispatchEvent(new DragEvent(kind, { dataTransfer: moved, bubbles: true, cancelable: true }));
-            }""",
-            files,
-        )
-    expect(page.locator("#notices")).to_contain_text("452 documents added, 0 updated, 1 broken")
-    expect(page.locator(".importing")).to_contain_text("452 documents added")
-    expect(page.locator(".importing .wrong")).to_contain_text("buoys.jsonl: line 451")
+        drop(page, {path.name: path.read_text() for path in (many, one)})
+    expect(page.locator("#imports")).to_contain_text("2 of 2 files: 452 documents added, 1 broken")
+    expect(imported(page, "buoys.jsonl")).to_contain_text("451 added")
+    expect(imported(page, "buoys.jsonl").locator(".wrong")).to_contain_text("line 451: ")
+    expect(imported(page, "harbour.md")).to_contain_text("1 added")
     assert bare.get(f"{bare.home}/stats")["documents"] == 452
     rules = bare.get(f"{bare.home}/documents/harbour.md")
     assert rules["title"] == "Harbour rules"
@@ -146,11 +177,10 @@ def test_a_dropped_pdf_is_read_or_refused_by_name(look: Look, bare: Any, tmp_pat
         (tmp_path / name).write_bytes(content)
     page = look(bare.page("browse"))
     page.locator("input[type=file]").set_input_files([tmp_path / name for name in files])
-    expect(page.locator("#notices")).to_contain_text("2 documents added, 0 updated, 2 broken")
-    wrong = page.locator(".importing .wrong")
-    expect(wrong).to_contain_text("locked.pdf: encrypted; save it without a password")
-    expect(wrong).to_contain_text("photo.png: binary (PNG)")
-    expect(wrong).to_contain_text("alt.txt: read as cp1252")
+    expect(page.locator("#imports")).to_contain_text("4 of 4 files: 2 documents added, 2 files refused")
+    expect(imported(page, "locked.pdf")).to_contain_text("refused: encrypted; save it without a password")
+    expect(imported(page, "photo.png")).to_contain_text("refused: binary (PNG)")
+    expect(imported(page, "alt.txt").locator(".wrong")).to_contain_text("read as cp1252")
     assert bare.get(f"{bare.home}/stats")["documents"] == 2
     page.goto(bare.page(q="zephyr"))
     expect(page.locator(".hit .place").first).to_have_text("page 2")
@@ -167,8 +197,8 @@ def test_an_export_of_many_pieces_comes_in_whole(look: Look, yard: Any, bare: An
     assert file.stat().st_size > 2 * 512 * 1024
     page = look(bare.page("browse"))
     page.locator("input[type=file]").set_input_files(file)
-    expect(page.locator("#notices")).to_contain_text(f"{300 + len(notes())} documents added, 0 updated, 1 broken")
-    expect(page.locator(".importing .wrong")).to_contain_text(f"export.jsonl: line {302 + len(notes())}: ")
+    expect(page.locator("#imports")).to_contain_text(f"{300 + len(notes())} documents added, 1 broken")
+    expect(imported(page, "export.jsonl").locator(".wrong")).to_contain_text(f"line {302 + len(notes())}: ")
     assert bare.get(f"{bare.home}/stats")["documents"] == 300 + len(notes())
     assert bare.get(f"{bare.home}/documents/mast")["links"] == yard.get(f"{yard.home}/documents/mast")["links"]
 

@@ -57,6 +57,34 @@ def test_axe_finds_nothing(look: Look, site: Any, view: str, scheme: str) -> Non
         assert findings(page) == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_texts_imports_and_the_explanation_of_numbers(look: Look, bare: Any, scheme: str) -> None:
+    texts = {
+        "markdown": "# Oak\n\n- an [oak](https://example.org) `plank`\n\n> dry\n\n| oak | ash |\n|---|---|\n| 1 | 2 |",
+        "code": "def oak():\n    return 'plank'",
+        "note": "oak plank",
+    }
+    with bare.http as client:
+        for kind, text in texts.items():
+            client.put(f"{bare.home}/documents/{kind}", json={"text": text, "kind": kind}).raise_for_status()
+    page = look(bare.page(q="oak plank"), color_scheme=scheme, bypass_csp=True)
+    expect(page.locator(".hit")).to_have_count(3)
+    page.locator(".hit").evaluate_all("(hits) => hits.forEach((hit) => (hit.className = 'hit is-weak'))")
+    page.locator(".hit[data-id=markdown] .open").click()
+    expect(page.locator("#drawer h4")).to_have_text("Oak")
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="What the numbers mean").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.goto(bare.page("browse"))
+    good = {"name": "a.md", "mimeType": "", "buffer": b"ash"}
+    page.locator("input[type=file]").set_input_files([good, {"name": "b.png", "mimeType": "", "buffer": b"\x89PNG\0"}])
+    expect(page.locator("#imports")).to_contain_text("1 file refused")
+    assert findings(page) == []
+
+
 def findings(page: Page) -> list[str]:
     page.wait_for_timeout(350)  # a fade is under way: half a colour has half the contrast
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]})
@@ -73,6 +101,8 @@ def test_axe_sees_what_is_wrong(look: Look, site: Any) -> None:
 def test_everything_is_done_by_keyboard(look: Look, site: Any) -> None:
     page = look(site.url)
     expect(page.get_by_text("documents, searched by words")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("searchbox").blur()
     page.keyboard.press("/")
     page.keyboard.type("mast")
     expect(page.locator(".hit").first).to_be_visible()
@@ -110,6 +140,25 @@ def test_nothing_is_wider_than_a_phone(look: Look, site: Any, view: str) -> None
         page.locator(".open").first.click()
         expect(page.get_by_label("Details", exact=True)).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_phone_shows_whole_numbers_and_reaches_every_control(look: Look, site: Any) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = look(f"{site.url}/?q=mast", **phone)
+    settled(page, "search")
+    for control in (*page.locator("nav a").all(), page.get_by_label("Add a filter"), page.get_by_label("Help")):
+        box = control.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
+        assert box["height"] >= 24
+    page.locator(".open").first.click()
+    drawer = page.get_by_label("Details", exact=True)
+    for cell in drawer.locator(".account td.n, .account th").all():
+        assert cell.evaluate("(cell) => cell.getBoundingClientRect().height") < 36, "a number stays on one line"
+    assert drawer.locator(".scroll").first.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    drawer.evaluate("(one) => one.scrollTo(0, 9999)")
+    expect(page.get_by_label("Close the details")).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_motion_is_left_out_where_it_is_not_wanted(look: Look, site: Any) -> None:

@@ -26,7 +26,6 @@ def judge(site: Any, questions: int) -> None:
 def test_a_question_judged_by_keyboard_reaches_the_qrels(look: Look, yard: Any) -> None:
     page = look(yard.page("judge"))
     expect(page.get_by_text("Type a query that users would type")).to_be_visible()
-    page.keyboard.press("/")
     page.keyboard.type("mast varnish")
     expect(page.locator(".hit").first).to_be_visible()
     first, second, third = (page.locator(".hit").nth(at).get_attribute("data-id") for at in range(3))

@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Route, expect
+
+from trivet.types import LIKELY, STRONG
 
 Look = Callable[..., Page]
 
@@ -15,7 +18,6 @@ Look = Callable[..., Page]
 def test_typing_shows_hits_with_their_words_marked(look: Look, site: Any) -> None:
     page = look(site.url)
     expect(page.get_by_text("14 documents, searched by words and by meaning")).to_be_visible()
-    page.keyboard.press("/")
     page.keyboard.type("varnish coats")
     first = page.locator(".hit").first
     expect(first).to_have_attribute("data-id", "varnish")
@@ -24,6 +26,73 @@ def test_typing_shows_hits_with_their_words_marked(look: Look, site: Any) -> Non
     expect(first.locator(".from")).to_contain_text("10 Mar 2025")
     expect(first.locator(".from")).to_contain_text("log-0.md")
     assert "q=varnish+coats" in page.url
+
+
+def test_the_query_has_the_focus_at_load_unless_a_keyboard_would_cover_the_page(look: Look, site: Any) -> None:
+    page = look(site.url)
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    answered = look(f"{site.url}/?q=mast")
+    expect(answered.locator(".hit").first).to_be_visible()
+    expect(answered.locator("body")).to_be_focused()
+    phone = look(site.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    expect(phone.get_by_text("14 documents, searched by words and by meaning")).to_be_visible()
+    expect(phone.get_by_role("searchbox")).not_to_be_focused()
+
+
+@pytest.mark.parametrize("view", ["search", "browse"])
+def test_the_filter_looks_like_a_box(look: Look, site: Any, view: str) -> None:
+    box = look(f"{site.url}/?view={view}").get_by_label("Add a filter")
+    expect(box).to_have_attribute("placeholder", "Filter: kind=note, year>=2020")
+    for side in ("Top", "Bottom", "Left", "Right"):
+        assert box.evaluate(f"(box) => getComputedStyle(box).border{side}Style") == "solid"
+    icon = box.locator("xpath=..").locator("svg")
+    expect(icon).to_be_visible()
+    icon.click(force=True)
+    expect(box).to_be_focused()
+
+
+def weakened(page: Page, words: list[str]) -> None:
+    """Answer each search with this confidence of its hits."""
+
+    def answer(route: Route) -> None:
+        said = route.fetch()
+        found = said.json()
+        for hit, word in zip(found["hits"], words, strict=False):
+            hit["confidence"] = word
+        route.fulfill(response=said, json={**found, "hits": found["hits"][: len(words)]})
+
+    page.route("**/search", answer)
+
+
+def test_weak_hits_are_apart_and_a_list_of_them_says_so(look: Look, site: Any) -> None:
+    page = look(site.url)
+    weakened(page, ["strong", "likely", "weak", "weak"])
+    page.get_by_role("searchbox").fill("mast")
+    expect(page.locator(".hits > li")).to_have_count(5)
+    expect(page.locator(".hits > li").nth(2)).to_have_text(re.compile("^Weak matches"))
+    colours = [title.evaluate("(one) => getComputedStyle(one).color") for title in page.locator(".hit .open").all()]
+    assert colours[0] == colours[1] != colours[2] == colours[3]
+    expect(page.locator(".weak-note")).to_have_count(0)
+    page.unroute("**/search")
+    weakened(page, ["weak"])
+    page.get_by_role("searchbox").fill("anchor")
+    expect(page.locator(".weak-note")).to_contain_text("Only weak matches. None of these is likely")
+    expect(page.locator(".weak-line")).to_have_count(0)
+
+
+def test_the_numbers_are_explained(look: Look, site: Any) -> None:
+    page = look(f"{site.url}/?q=mast", bypass_csp=True)
+    page.get_by_role("button", name="What the numbers mean").click()
+    told = page.get_by_role("dialog", name="What the numbers mean")
+    for leg, meaning in {"lexical": "words", "dense": "meaning", "trigram": "spelling", "graph": "links"}.items():
+        expect(told.locator(".swatch", has_text=leg)).to_have_text(f"{leg}: finds by {meaning}")
+    expect(told.locator("dt")).to_contain_text(["bar", "relevance", "score", "share"])
+    for word, least in {"strong": STRONG, "likely": LIKELY}.items():
+        expect(told).to_contain_text(f"{word} from {least * 100:.0f}\u00a0%")
+    page.keyboard.press("Escape")
+    expect(told).to_have_count(0)
+    page.locator(".hit .open").first.click()
+    expect(page.locator("#drawer").get_by_role("button", name="What the numbers mean")).to_be_visible()
 
 
 def raised(hit: dict[str, Any]) -> list[tuple[str, float]]:

@@ -6,6 +6,7 @@ import * as browse from "./browse.js";
 import * as compare from "./compare.js";
 import { button, fill, find, h, select } from "./dom.js";
 import * as drawer from "./drawer.js";
+import { acceptFiles } from "./file_drop.js";
 import * as health from "./health.js";
 import * as judge from "./judge.js";
 import { help, listen } from "./keyboard.js";
@@ -142,7 +143,9 @@ async function start() {
     return;
   }
   shown = null;
-  show(address.read());
+  const now = address.read();
+  show(now);
+  if (!now.q && VIEWS[shown].asks && matchMedia("(pointer: fine)").matches) question.focus(); // no keyboard over a phone's page
 }
 
 hear({
@@ -192,6 +195,8 @@ listen((event) => {
 const kept = localStorage.getItem("trivet-theme");
 if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
 question.build();
+acceptFiles(() => state.caller !== null && shown !== null);
+document.addEventListener("imported", () => drawer.isOpen() || VIEWS[shown]?.renew?.()); // an open one may have edits
 address.follow((now) => {
   if (state.caller && shown !== null) show(now);
 });

@@ -8,11 +8,12 @@ import { edit } from "./editor.js";
 import { facetList, timeline } from "./facets.js";
 import { counted, date, whole } from "./format.js";
 import { origin, walk } from "./hit.js";
-import { take } from "./file_import.js";
-import { attempt, empty, notice, trouble } from "./notices.js";
+import { bring } from "./file_import.js";
+import { attempt, empty, trouble } from "./notices.js";
 import * as question from "./query_box.js";
-import { guarded, here, mayManage, mayWrite, state, WHY_NOT } from "./state.js";
-import { titled, unlaid } from "./highlight.js";
+import { guarded, here, mayManage, state } from "./state.js";
+import { formatOf, titled } from "./document_text.js";
+import { unlaid } from "./highlight.js";
 
 export const asks = false;
 const PAGE = 50;
@@ -26,7 +27,7 @@ export function enter(root) {
   opened = null;
   standing = null;
   parts = Object.fromEntries(
-    ["shelf", "facets", "time", "filters", "head", "list", "drop"].map((name) => [name, h("div", { class: name })]),
+    ["shelf", "facets", "time", "filters", "head", "list"].map((name) => [name, h("div", { class: name })]),
   );
   parts.facets = h("nav", { class: "sidebar", "aria-label": "Facets" });
   fill(
@@ -37,26 +38,10 @@ export function enter(root) {
       "div",
       { class: "library" },
       parts.facets,
-      h("div", null, parts.time, h("div", { class: "bar-line" }, parts.filters, parts.head), parts.drop, parts.list),
+      h("div", null, parts.time, h("div", { class: "bar-line" }, parts.filters, parts.head), parts.list),
     ),
   );
-  root.ondragover = (event) => {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    root.classList.add("dropping");
-  };
-  root.ondragleave = (event) => event.target === root && root.classList.remove("dropping");
-  root.ondrop = (event) => {
-    event.preventDefault();
-    root.classList.remove("dropping");
-    bring(event.dataTransfer.files);
-  };
   collections();
-}
-
-export function leave() {
-  const root = parts.list.closest("main");
-  if (root) root.ondragover = root.ondragleave = root.ondrop = null;
 }
 
 const run = latest((signal, where) =>
@@ -178,7 +163,7 @@ function row(one) {
           "duplicate",
         ),
     ),
-    h("p", { class: "text", dir: "auto" }, unlaid(one.text.slice(0, 500))),
+    h(formatOf(one) === "code" ? "pre" : "p", { class: "text", dir: "auto" }, unlaid(one.text.slice(0, 500)).trim()),
     h(
       "span",
       { class: "from" },
@@ -271,7 +256,7 @@ function adder() {
     class: "unseen",
     tabindex: "-1",
     "aria-hidden": "true",
-    on: { change: () => bring(input.files) },
+    on: { change: () => bring([...input.files]) },
   });
   return h(
     "span",
@@ -281,16 +266,7 @@ function adder() {
   );
 }
 
-function bring(files) {
-  if (!mayWrite()) return void notice(WHY_NOT, { kind: "wrong" });
-  if (!files.length) return;
-  take([...files], parts.drop, (counts) => {
-    notice(
-      `${counted(counts.added, "document")} added, ${counts.updated} updated${counts.broken ? `, ${counts.broken} broken` : ""}`,
-    );
-    changed(undefined);
-  });
-}
+export const renew = () => changed(undefined);
 
 export const focus = () => parts.filters.querySelector(".filter")?.focus();
 export const keys = (event) => !drawer.isOpen() && Boolean(walk(parts.list, event));

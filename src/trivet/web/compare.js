@@ -17,7 +17,7 @@ import * as question from "./query_box.js";
 import * as ribbon from "./rank_lines.js";
 import { open } from "./search.js";
 import { guardedWhole, here, search, settings, state } from "./state.js";
-import { titled } from "./highlight.js";
+import { titled } from "./document_text.js";
 
 export const asks = true;
 const QUIET = 40; // milliseconds: a slider that is dragged asks with every step it rests on
@@ -273,12 +273,12 @@ function drawSide(place, one, letter, moved) {
     const move = moved(hit.id);
     const row = h(
       "li",
-      { data: { id: hit.id } },
+      { class: `is-${hit.confidence}`, data: { id: hit.id } },
       h("span", { class: "rank" }, String(hit.rank)),
       button(titled(hit.document), () => open(hit, one.found), { class: "open", dir: "auto" }),
       move && h("span", { class: `move ${move.kind}` }, move.text),
       stacked(hit, full),
-      h("span", { class: "n", title: "relevance" }, percent(hit.relevance)),
+      h("span", { class: "n", title: `relevance: ${hit.confidence}` }, percent(hit.relevance)),
     );
     for (const [event, on] of [
       ["mouseenter", true],

@@ -8,7 +8,7 @@ import { date } from "./format.js";
 import { graph, neighbours } from "./link_graph.js";
 import { attempt, notice } from "./notices.js";
 import { guarded, here, mayWrite, state, WHY_NOT } from "./state.js";
-import { titled } from "./highlight.js";
+import { formatOf, titled, whole } from "./document_text.js";
 
 const TYPES = ["see-also", "supersedes", "resolved-by", "part-of"];
 let trail = [];
@@ -32,6 +32,8 @@ export async function edit(id, standing, changed) {
     [
       crumbs,
       marksOf(one, standing, go),
+      formatOf(one) === "markdown" &&
+        h("details", null, h("summary", null, "Formatted text"), whole(one.text, [], "markdown")),
       form(one, changed),
       h(
         "section",

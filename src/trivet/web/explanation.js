@@ -3,6 +3,7 @@
 import { colour, stageColour } from "./colours.js";
 import { h } from "./dom.js";
 import { ms, percent, score, short, signed } from "./format.js";
+import { numbersButton } from "./numbers.js";
 
 const swatch = (name, kind = "") => h("i", { class: `dot ${kind}`, css: { "--c": colour(name) } });
 const number = (value) => h("td", { class: "n" }, value);
@@ -95,6 +96,7 @@ export function why(hit) {
       h("b", null, percent(hit.relevance)),
       h("span", { class: "quiet" }, " is comparable between queries"),
     ),
+    h("p", null, numbersButton()),
   );
 }
 

@@ -1,72 +1,76 @@
-// Marks matching words in a text and chooses the part to show. Offsets count characters, as the service does.
+// Marks matching words in a text and chooses the part to show.
 
-import { button, h } from "./dom.js";
+import { h } from "./dom.js";
 
-const ROOM = 420; // characters of a snippet
-const WHOLE = 20_000; // characters shown at once: a document may be one line of a megabyte
+const ROOM = 420; // characters of an excerpt
+const LINES = 6; // of an excerpt that keeps its lines
+const LEAST = 280; // characters, at which no line is added to it
+const LONGEST = 400; // characters of it
 
 // Replaces Markdown syntax by blanks of the same length, so that offsets stay the same.
 export const unlaid = (text) => text.replace(/^(?:#{1,6} +|(?:```|~~~)\w*$)/gm, (found) => " ".repeat(found.length));
 
-const characters = (text) => (/[\ud800-\udfff]/.test(text) ? Array.from(text) : text);
-const slice = (all, from, to) => (typeof all === "string" ? all.slice(from, to) : all.slice(from, to).join(""));
-
-export function marked(text, spans = []) {
-  return pieces(characters(text), spans, 0, Infinity);
+// The service counts characters; JavaScript counts two for an emoji.
+export function units(text, spans = []) {
+  if (!/[\ud800-\udfff]/.test(text)) return spans;
+  const at = [0];
+  for (const one of text) at.push(at.at(-1) + one.length);
+  return spans.map((span) => span.map((offset) => at[offset] ?? text.length));
 }
 
-function pieces(all, spans, from, to) {
-  const end = Math.min(to, all.length);
+// A part of the text, with its marks.
+export function marked(text, spans, from = 0, to = text.length) {
   const found = [];
   let at = from;
-  for (const [start, stop] of spans) {
-    if (start < at || stop > end) continue;
-    if (start > at) found.push(slice(all, at, start));
-    found.push(h("mark", null, slice(all, start, stop)));
+  for (const [begin, end] of spans) {
+    const [start, stop] = [Math.max(begin, at), Math.min(end, to)];
+    if (start >= stop) continue;
+    if (start > at) found.push(text.slice(at, start));
+    found.push(h("mark", null, text.slice(start, stop)));
     at = stop;
   }
-  if (at < end) found.push(slice(all, at, end));
+  if (at < to) found.push(text.slice(at, to));
   return found;
 }
 
-// The part of the text with most marks, starting at a sentence or a word.
-export function snippet(text, spans = []) {
-  const all = characters(unlaid(text));
-  if (all.length <= ROOM) return pieces(all, spans, 0, all.length);
+// Where the part with most marks starts.
+function densest(text, spans) {
+  if (text.length <= ROOM) return 0;
   let best = 0;
   let most = 0;
   for (const [start] of spans) {
     const within = spans.filter(([from, to]) => from >= start && to <= start + ROOM * 0.8).length;
     if (within > most) [best, most] = [start, within];
   }
-  if (best < ROOM * 0.6) best = 0;
-  else {
-    const before = slice(all, Math.max(0, best - 80), best);
+  return best < ROOM * 0.6 ? 0 : best;
+}
+
+// The first and the last offset of an excerpt that starts at a sentence or a word.
+export function bySentence(text, spans) {
+  let from = densest(text, spans);
+  if (from) {
+    const before = text.slice(Math.max(0, from - 80), from);
     const sentence = Math.max(before.lastIndexOf(". "), before.lastIndexOf("\n"));
     const blank = before.indexOf(" ");
-    best += sentence >= 0 ? sentence + 1 - before.length : blank >= 0 ? blank + 1 - before.length : 0;
+    from += sentence >= 0 ? sentence + 1 - before.length : blank >= 0 ? blank + 1 - before.length : 0;
   }
-  const shown = pieces(all, spans, best, best + ROOM);
-  return [best > 0 && "… ", ...shown, best + ROOM < all.length && " …"];
+  return [from, boundary(text, from + ROOM)];
 }
 
-// The whole text; a very long one in portions, so that the browser stays fast.
-export function whole(text, spans) {
-  const all = characters(text);
-  const body = h("div", { class: "prose", dir: "auto" }, pieces(all, spans ?? [], 0, WHOLE));
-  if (all.length <= WHOLE) return body;
-  let shown = WHOLE;
-  const left = () => `Show more (${(all.length - shown).toLocaleString("en")} characters left)`;
-  const more = button(left(), () => {
-    body.append(slice(all, shown, shown + WHOLE));
-    shown += WHOLE;
-    if (shown >= all.length) more.remove();
-    else more.textContent = left();
-  });
-  return h("div", null, body, more);
+// The first and the last offset of an excerpt of whole lines.
+export function byLine(text, spans) {
+  const best = densest(text, spans);
+  const line = best ? text.lastIndexOf("\n", best - 1) + 1 : 0;
+  if (best - line > LEAST / 2) return bySentence(text, spans); // a line longer than an excerpt
+  let to = line;
+  for (let count = 0; count < LINES && to - line < LEAST && to < text.length; count += 1) {
+    const end = text.indexOf("\n", to);
+    to = end < 0 ? text.length : end + 1;
+  }
+  if (to <= line + LONGEST) return [line, to];
+  const blank = text.lastIndexOf(" ", line + LONGEST);
+  return [line, blank > line ? blank : boundary(text, line + LONGEST)];
 }
 
-export function titled(document) {
-  const text = document.title || document.text.slice(0, 300).trim().split("\n")[0];
-  return text ? text.slice(0, 140) : document.id;
-}
+// An offset that does not divide a character.
+export const boundary = (text, at) => Math.min(text.length, /[\udc00-\udfff]/.test(text[at] ?? "") ? at + 1 : at);

@@ -5,7 +5,7 @@ import { stacked } from "./score_bar.js";
 import { colour } from "./colours.js";
 import { button, h } from "./dom.js";
 import { date, percent, plain, score } from "./format.js";
-import { snippet, titled } from "./highlight.js";
+import { excerpt, formatOf, titled } from "./document_text.js";
 
 const SOURCES = ["source", "path", "url", "file", "project", "repository", "session", "author"]; // metadata that says where from, in this order
 const SHOWN = 2;
@@ -32,7 +32,7 @@ export function hitRow(hit, full, { open, judge, verdict } = {}) {
   const only = alone(hit);
   const row = h(
     "li",
-    { class: "hit", data: { id: hit.id } },
+    { class: `hit is-${hit.confidence}`, data: { id: hit.id } },
     h("span", { class: "rank", "aria-hidden": "true" }, String(hit.rank)),
     h(
       "div",
@@ -63,7 +63,7 @@ export function hitRow(hit, full, { open, judge, verdict } = {}) {
             `replaces ${hit.stands_for[0]}`,
           ),
       ),
-      h("p", { class: "text", dir: "auto" }, snippet(hit.text, hit.marks)),
+      excerpt(hit.text, hit.marks, formatOf(found)),
       only === "graph" && way(hit),
       h(
         "p",

@@ -3,7 +3,7 @@
 import { degraded } from "./explanation.js";
 import * as address from "./url.js";
 import { ask, latest, query } from "./api.js";
-import { longest } from "./score_bar.js";
+import { legend, longest } from "./score_bar.js";
 import { button, fill, h } from "./dom.js";
 import * as drawer from "./drawer.js";
 import { learning } from "./tuning.js";
@@ -123,6 +123,7 @@ function draw() {
         ? `${counted(given.filter((one) => one.good).length, "good hit")}, ${given.filter((one) => !one.good).length} bad`
         : "not judged yet",
     ),
+    legend(found.hits),
   );
 }
 

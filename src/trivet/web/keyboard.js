@@ -1,6 +1,7 @@
 // Keyboard shortcuts.
 
-import { button, find, h } from "./dom.js";
+import { tell, terms } from "./dialog.js";
+import { h } from "./dom.js";
 
 const HELP = [
   ["/", "go to the query (in Browse: the filter)"],
@@ -13,34 +14,8 @@ const HELP = [
   ["?", "this help"],
 ];
 
-export function help() {
-  if (find("help")) return;
-  const dialog = h(
-    "dialog",
-    { id: "help", "aria-labelledby": "help-title" },
-    h("h2", { id: "help-title" }, "Keys"),
-    h(
-      "dl",
-      null,
-      HELP.map(([keys, what]) =>
-        h(
-          "div",
-          null,
-          h(
-            "dt",
-            null,
-            keys.split(/\s+/).map((key) => h("kbd", null, key)),
-          ),
-          h("dd", null, what),
-        ),
-      ),
-    ),
-    button("Close", () => dialog.close(), { autofocus: true }),
-  );
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
+export const help = () =>
+  tell("help", "Keys", terms(HELP.map(([keys, what]) => [keys.split(/\s+/).map((key) => h("kbd", null, key)), what])));
 
 export const isTyping = (target) =>
   target.matches?.("input:not([type=range], [type=checkbox]), textarea, select, [contenteditable]");

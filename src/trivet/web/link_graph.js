@@ -3,7 +3,7 @@
 import { ask, query } from "./api.js";
 import { h, s } from "./dom.js";
 import { here } from "./state.js";
-import { titled } from "./highlight.js";
+import { titled } from "./document_text.js";
 
 const MOST = 12; // neighbours drawn
 const WIDTH = 420;

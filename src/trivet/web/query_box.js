@@ -1,7 +1,7 @@
 // The query box with its filters, shared by Search, Compare and Judge.
 
 import * as address from "./url.js";
-import { button, debounced, fill, find, h } from "./dom.js";
+import { button, debounced, fill, find, h, s } from "./dom.js";
 
 const WAIT = 140; // milliseconds without typing before a search is sent
 let input = null;
@@ -68,8 +68,9 @@ function adder(now) {
   const made = h("input", {
     class: "filter",
     "aria-label": "Add a filter",
-    placeholder: now.where.length ? "add a filter…" : "filter: kind=note, year>=2020",
-    size: now.where.length ? "8" : "26",
+    placeholder: now.where.length ? "Add a filter" : "Filter: kind=note, year>=2020",
+    size: now.where.length ? "12" : "26",
+    enterkeyhint: "done",
     autocomplete: "off",
     spellcheck: "false",
   });
@@ -80,7 +81,9 @@ function adder(now) {
       document.querySelector("#view .filter, #question:not([hidden]) .filter")?.focus();
     } else if (event.key === "Escape") made.blur();
   });
-  return made;
+  const shape = s("path", { d: "M2 3h12L9.5 8.5V13l-3-1.5v-3z" });
+  const funnel = s("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, shape);
+  return h("label", { class: "filter-box" }, funnel, made, h("kbd", { "aria-hidden": "true" }, "Enter"));
 }
 
 export const focus = () => {

@@ -3,6 +3,7 @@
 import { about, colour } from "./colours.js";
 import { h } from "./dom.js";
 import { score, signed } from "./format.js";
+import { numbersButton } from "./numbers.js";
 
 function parts(hit) {
   const given = (hit.contributions ?? [])
@@ -54,7 +55,7 @@ export function stacked(hit, full) {
   );
 }
 
-// All parts that appear in these hits, legs first.
+// All parts that appear in these hits, legs first, and the way to what they mean.
 export function legend(hits) {
   const legs = new Set(hits.flatMap((hit) => (hit.contributions ?? []).map((part) => part.leg)));
   const rerankers = new Set(hits.flatMap((hit) => (hit.adjustments ?? []).map((part) => part.reranker)));
@@ -65,5 +66,6 @@ export function legend(hits) {
     { class: "legend" },
     [...legs].map((name) => item(name)),
     [...rerankers].map((name) => item(name, "lift")),
+    numbersButton(),
   );
 }

@@ -3,6 +3,7 @@
 import { degraded, stages, why } from "./explanation.js";
 import * as address from "./url.js";
 import { ask, latest } from "./api.js";
+import { formatOf, titled, whole } from "./document_text.js";
 import { legend, longest } from "./score_bar.js";
 import { button, fill, h } from "./dom.js";
 import * as drawer from "./drawer.js";
@@ -11,7 +12,6 @@ import { alone, hitRow, walk } from "./hit.js";
 import { attempt, empty, trouble } from "./notices.js";
 import * as question from "./query_box.js";
 import { here, search, state } from "./state.js";
-import { titled, whole } from "./highlight.js";
 
 export const asks = true;
 const PAGE = 10;
@@ -26,6 +26,10 @@ export function enter(root) {
   found = null;
   fill(root, h("h1", { class: "unseen" }, "Search"), place);
 }
+
+const WEAK = "not likely to answer the query";
+const ALL_WEAK = "None of these is likely to answer the query; they are the nearest documents.";
+const isWeak = (hit) => hit.confidence === "weak";
 
 const run = latest((signal, now, offset) => search({ query: now.q, k: PAGE, offset, where: now.where }, signal));
 
@@ -77,14 +81,20 @@ function draw(now) {
     return;
   }
   list = h("ol", { class: "hits" });
-  fill(place, degraded(found.degraded), list, h("div", { class: "after" }, more(now), whyNot(now)));
+  const note = isWeak(found.hits[0]) && h("p", { class: "weak-note", role: "note" }, h("b", null, "Only weak matches. "), ALL_WEAK);
+  fill(place, degraded(found.degraded), note, list, h("div", { class: "after" }, more(now), whyNot(now)));
   append(found.hits);
   tell();
 }
 
+// Relevance never increases down the list, so one line is above all weak hits.
 function append(hits) {
   const full = longest(found.hits);
-  list.append(...hits.map((hit) => hitRow(hit, full, { open })));
+  for (const hit of hits) {
+    if (isWeak(hit) && !isWeak(found.hits[0]) && !list.querySelector(".weak-line"))
+      list.append(h("li", { class: "weak-line" }, "Weak matches", h("small", null, WEAK)));
+    list.append(hitRow(hit, full, { open }));
+  }
 }
 
 function more(now) {
@@ -102,11 +112,9 @@ function more(now) {
 
 function tell() {
   const single = found.hits.filter(alone).length;
-  const fusion = found.trace.find((stage) => stage.name === "fusion")?.detail ?? "";
   question.tell(
     h("span", null, `${number(found.hits.length)} of ${number(found.candidates)} candidates in ${ms(found.ms)}`),
     single > 0 && h("span", null, `${single} found by one leg only`),
-    h("span", { class: "fusion" }, fusion),
     legend(found.hits),
   );
 }
@@ -114,6 +122,7 @@ function tell() {
 export function open(hit, answer = found) {
   const { document: one } = hit;
   const meta = Object.entries(one.meta);
+  const format = formatOf(one);
   const row = (name, value) =>
     value !== null &&
     value !== undefined &&
@@ -127,20 +136,20 @@ export function open(hit, answer = found) {
         "section",
         { "aria-label": "The document" },
         h("h3", null, "The document"),
-        whole(hit.text, hit.marks),
+        whole(hit.text, hit.marks, format),
         hit.context?.length > 0 &&
           h(
             "details",
             null,
             h("summary", null, "Text around the passage"),
-            hit.context.map((passage) => whole(passage.text)),
+            hit.context.map((passage) => whole(passage.text, [], format)),
           ),
         hit.text !== one.text &&
           h(
             "details",
             null,
             h("summary", null, "The whole document; the matching passage is above"),
-            whole(one.text),
+            whole(one.text, [], format),
           ),
       ),
       h(
@@ -224,9 +233,7 @@ async function welcome() {
         h(
           "p",
           null,
-          "Drop files into ",
-          button("Browse", () => address.write({ view: "browse" }, { push: true }), { class: "link" }),
-          ", or run ",
+          "Drop files on this page, or run ",
           h("code", null, "trivet import notes/"),
           ".",
         ),
@@ -247,7 +254,7 @@ async function welcome() {
       `${number(stats.documents)} documents, searched by words and by meaning`,
       h(
         "p",
-        null,
+        { class: "keys" },
         "Type a query. Press ",
         h("kbd", null, "/"),
         " to return to it, ",
@@ -264,6 +271,12 @@ async function welcome() {
         ),
     ),
   );
+}
+
+// What is stored has changed.
+export function renew() {
+  asked = "";
+  update(address.read());
 }
 
 export function keys(event) {
