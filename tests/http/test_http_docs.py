@@ -72,6 +72,22 @@ def _referred(schema: Any) -> list[Any]:
     return [SCHEMA["components"]["schemas"][name] for name in names]
 
 
+def test_every_operation_has_a_name_for_generated_clients() -> None:
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+    assert len(names) == len(set(names))
+    for name in names:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+){0,3}", name) and "_v1" not in name, name
+
+
+def test_every_tag_is_described() -> None:
+    described = {tag["name"] for tag in SCHEMA["tags"] if tag["description"]}
+    assert described == {tag for _, _, operation in OPERATIONS for tag in operation["tags"]}
+
+
+def test_the_servers_are_this_one_and_the_default() -> None:
+    assert [server["url"] for server in SCHEMA["servers"]] == ["/", f"http://{Config().host}:{Config().port}"]
+
+
 def test_the_examples_are_accepted(client: Any) -> None:
     """In the order a caller would send them."""
     home = "/v1/collections/default"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.openapi.models import Example
 
 from trivet.errors import InputError
 from trivet.http import request_models
@@ -15,8 +16,20 @@ Where = Annotated[
     Query(description="A filter: `kind=note`, `year>=2020`, `tags=a,b`, or JSON. Repeat it to combine with AND."),
 ]
 Redact = Annotated[bool, Query(description="Remove secrets of known formats before anything is stored.")]
-Name = Annotated[str, Path(alias="collection", description="The collection.", examples=["default"], min_length=1)]
-Id = Annotated[str, Path(alias="id", description="The document's id; it may contain slashes.", examples=["door-7"])]
+
+
+def example(value: str) -> dict[str, Example]:
+    """Return the example of a parameter; the page at ``/docs`` fills it in."""
+    return {value: {"value": value}}
+
+
+Name = Annotated[
+    str, Path(alias="collection", description="The collection.", openapi_examples=example("default"), min_length=1)
+]
+Id = Annotated[
+    str,
+    Path(alias="id", description="The document's id; it may contain slashes.", openapi_examples=example("door-7")),
+]
 OtherCollection = Annotated[
     str | None, Query(alias="collection", description="A collection; the server's default if left out.", min_length=1)
 ]
