@@ -118,6 +118,13 @@ def test_the_deployed_configuration_is_one() -> None:
         assert "Not run" in (ROOT / "deploy" / name).read_text()
 
 
+def test_the_image_is_built_from_what_a_wheel_needs_and_no_more() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    kept = {line[1:] for line in lines if line.startswith("!")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "*" in lines and kept == {"pyproject.toml", "src", project["readme"], *project["license-files"]}
+
+
 def test_the_load_on_the_page_is_that_of_the_result_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     service = importlib.import_module("service")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
@@ -39,7 +40,18 @@ MAX_VALUES = 10_000  # of an `in` list in a request; the engine itself has no li
 
 
 async def caller_access(request: Request) -> CallerAccess:
+    route = request.scope["route"]
+    if route.path.startswith(COLLECTION):  # clients of other services send parameters that have no meaning here
+        _refuse_unknown(request, [field.alias for field in route.dependant.query_params])
     return CallerAccess(request.app.state.dispatcher, request.state.caller)
+
+
+def _refuse_unknown(request: Request, known: list[str]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(f"{name}: unknown parameter; {hint}known: {', '.join(known) or 'none'}")
 
 
 Access = Annotated[CallerAccess, Depends(caller_access)]
