@@ -82,7 +82,7 @@ def test_a_table_for_notebooks_has_bars_and_no_markup_of_a_document() -> None:
     assert 'title="lexical 0.600" style="display:inline-block;height:0.8em;width:90.0px;background:#5fafff"' in html
     assert 'title="mine 0.200"' in html and "width:30.0px;background:#9e9e9e" in html
     assert "degraded: dense: &lt;no model&gt;" in html
-    assert "no hits" in results()._repr_html_()
+    assert "no hits" in results()._repr_html_() and "<div> ·" not in results()._repr_html_()
 
 
 def test_a_data_frame_has_a_row_for_each_hit() -> None:

@@ -409,7 +409,8 @@ class Results:
         legs = dict.fromkeys(one.leg for hit in self.hits for one in hit.contributions)
         legend = " ".join(f'<span style="color:{_colour(leg)}">■</span> {escape(leg)}' for leg in legs)
         parts = "".join(f"<div>degraded: {escape(item.part)}: {escape(item.reason)}</div>" for item in self.degraded)
-        return f"<table>{rows}</table><div>{legend} · {escape(self.profile)}</div>{parts}"
+        below = " · ".join(filter(None, (legend, escape(self.profile))))
+        return f"<table>{rows}</table><div>{below}</div>{parts}"
 
 
 def _row(hit: Hit) -> dict[str, Any]:

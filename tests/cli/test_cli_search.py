@@ -153,6 +153,15 @@ def test_no_answer_is_an_answer(cli, notes: Path) -> None:
     assert cli("search", "zebra", "-s", notes, "--min-relevance", "0.99", "--json").json["hits"] == []
 
 
+def test_an_empty_collection_is_named(cli, notes: Path) -> None:
+    assert "is empty" not in cli("search", "zebra", "-s", notes, "--min-relevance", "0.99").err
+    cli("add", "words", "--id", "a")
+    cli("delete", "a", "--yes")
+    ran = cli("search", "words")
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "no hits")
+    assert ran.err == "the collection 'default' is empty; fill it with `trivet add` or `trivet import`\n"
+
+
 def test_what_is_missing_is_said(cli) -> None:
     cli("add", "words only", "--embedder", "none")
     ran = cli("search", "words")

@@ -41,6 +41,13 @@ def test_each_row_is_a_document(words: Engine, package: str) -> None:
     assert [hit.id for hit in words.search("heron", where="year<2026")] == ["1"]
 
 
+def test_a_table_without_a_column_of_text_is_refused_with_its_columns(words: Engine) -> None:
+    with pytest.raises(InputError, match="document 0: text: missing among 'body', 'year'; give one, or rename"):
+        words.add(pd.DataFrame({"body": ["The heron stands."], "year": [2025]}))
+    with pytest.raises(InputError, match="document 'x': text: missing; give one"):
+        words.add({"id": "x"})
+
+
 def test_a_class_of_polars_is_read_by_its_named_rows(words: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     class DataFrame:
         """What polars promises of its own: polars is not in the development environment."""

@@ -256,7 +256,7 @@ class TestPlainFiles:
             ("[1]", r"in\.jsonl line 3: expected an object, got list"),
             ('"text"', r"in\.jsonl line 3: expected an object, got str"),
             ('{"text": 5}', r"in\.jsonl line 3: document 1: text: int is not text"),
-            ('{"id": "x"}', r"in\.jsonl line 3: document 'x': text: NoneType is not text"),
+            ('{"id": "x"}', r"in\.jsonl line 3: document 'x': text: missing; give one"),
             ('{"text": "t", "colour": 1}', r"in\.jsonl line 3: document 1: unknown field 'colour'"),
             ('{"text": "t", "vector": "no base64!"}', r"in\.jsonl line 3: vector is not base64 of float32"),
             ('{"text": "t", "vector": "YWJj"}', r"in\.jsonl line 3: vector is not base64 of float32"),

@@ -29,6 +29,11 @@ def test_the_text_of_a_page_is_kept_and_the_frame_is_not(charset: str) -> None:
     assert not [word for word in ("cookies", "Downloads", "Imprint", "tracking", "color") if word in part.text]
 
 
+def test_the_menu_of_a_short_page_is_not_kept() -> None:
+    page = b"<html><body><nav>Home <a href='/in'>Login</a></nav><p>The fans turn at 900 rpm by day.</p></body></html>"
+    assert [part.text for part in formats.parts(page, "html")] == ["The fans turn at 900 rpm by day."]
+
+
 def test_a_page_with_an_xml_declaration_is_read() -> None:
     [part] = formats.parts(
         b'<?xml version="1.0" encoding="utf-8"?><html><body><p>The door sticks.</p></body></html>', "html"

@@ -72,6 +72,22 @@ def _referred(schema: Any) -> list[Any]:
     return [SCHEMA["components"]["schemas"][name] for name in names]
 
 
+def test_every_operation_has_a_name_for_generated_clients() -> None:
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+    assert len(names) == len(set(names))
+    for name in names:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+){0,3}", name) and "_v1" not in name, name
+
+
+def test_every_tag_is_described() -> None:
+    described = {tag["name"] for tag in SCHEMA["tags"] if tag["description"]}
+    assert described == {tag for _, _, operation in OPERATIONS for tag in operation["tags"]}
+
+
+def test_the_servers_are_this_one_and_the_default() -> None:
+    assert [server["url"] for server in SCHEMA["servers"]] == ["/", f"http://{Config().host}:{Config().port}"]
+
+
 def test_the_examples_are_accepted(client: Any) -> None:
     """In the order a caller would send them."""
     home = "/v1/collections/default"
@@ -100,6 +116,13 @@ def test_the_deployed_configuration_is_one() -> None:
     assert found.workers == tomllib.loads(text)["workers"]
     for name in ("trivet.service", "Containerfile"):
         assert "Not run" in (ROOT / "deploy" / name).read_text()
+
+
+def test_the_image_is_built_from_what_a_wheel_needs_and_no_more() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    kept = {line[1:] for line in lines if line.startswith("!")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "*" in lines and kept == {"pyproject.toml", "src", project["readme"], *project["license-files"]}
 
 
 def test_the_load_on_the_page_is_that_of_the_result_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,3 +188,24 @@ def test_camel_case_is_understood_once(client: TestClient) -> None:
     twice = client.patch("/settings", json={"rrfK": 5, "rrf_k": 6})
     assert twice.status_code == 422
     assert "two names" in twice.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "detail"),
+    [
+        (
+            "search?q=door&min_relevence=0.9",
+            "min_relevence: unknown parameter; did you mean 'min_relevance'? known: q, k,",
+        ),
+        ("documents/door-7?full=true", "full: unknown parameter; known: none"),
+    ],
+)
+def test_a_misspelt_parameter_is_refused(client: Any, path: str, detail: str) -> None:
+    found = client.get(f"{HOME}/{path}")
+    assert (found.status_code, found.json()["detail"].startswith(detail)) == (422, True), found.text
+    assert found.json()["errors"][0]["field"] == path.partition("?")[2].rpartition("&")[2].partition("=")[0]
+
+
+def test_a_misspelt_field_is_named_beside_the_missing_one(client: Any) -> None:
+    found = client.post(f"{HOME}/search", json={"qery": "door"})
+    assert found.json()["detail"] == "query: missing; qery: unknown field"

@@ -261,6 +261,9 @@ TABLE: dict[tuple[str, str], tuple[str, list[Ask]]] = {
     ),
     ("GET", "/"): (OPEN, [ask("/")]),
     ("GET", "/assets/{digest}/{name}"): (OPEN, [ask("/assets/0/app.js")]),
+    ("GET", "/docs"): (OPEN, [ask("/docs")]),
+    ("GET", "/docs/start.js"): (OPEN, [ask("/docs/start.js")]),
+    ("GET", "/docs/{name}"): (OPEN, [ask("/docs/swagger-ui.css")]),
 }
 
 

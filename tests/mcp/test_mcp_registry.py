@@ -21,7 +21,9 @@ ENTRY: dict[str, Any] = json.loads((ROOT / "server.json").read_text(encoding="ut
 
 def test_the_versions_are_those_of_the_package() -> None:
     assert {ENTRY["version"], PACKAGE["version"]} == {trivet.__version__}
-    assert [item["value"] for item in PACKAGE["runtimeArguments"]] == [f"trivet[mcp]=={trivet.__version__}"]
+    (argument,) = PACKAGE["runtimeArguments"]
+    # Clients put identifier==version or identifier@version behind it; uvx takes neither as a command of `--from`.
+    assert (argument["name"], argument["value"]) == ("--with", f"trivet[mcp]=={trivet.__version__}")
 
 
 def test_the_readme_names_it_which_proves_ownership_to_the_registry() -> None:
@@ -35,18 +37,27 @@ def test_the_limits_of_the_schema() -> None:
     assert all(item["type"] in ("named", "positional") for item in PACKAGE["packageArguments"])
 
 
-def test_its_command_serves_the_tools(tmp_path: Path) -> None:
+def tools(store: Path, **environment: str) -> set[str]:
+    """Start the entry's command and return the names of its tools."""
     arguments: list[str] = []
     for item in PACKAGE["packageArguments"]:
-        value = item.get("value") or str(tmp_path / "memory.db")
+        value = item.get("value") or str(store)
         arguments += [item["name"], value] if item["type"] == "named" else [value]
     defaults = {item["name"]: item["default"] for item in PACKAGE["environmentVariables"]}
-    environment = {**os.environ, **defaults, "TRIVET_EMBEDDER": "none"}
+    variables = {**os.environ, **defaults, "TRIVET_EMBEDDER": "none", **environment}
 
-    async def names() -> list[str]:
+    async def names() -> set[str]:
         async with Client(
-            StdioServerParameters(command=sys.executable, args=["-m", "trivet", *arguments], env=environment)
+            StdioServerParameters(command=sys.executable, args=["-m", "trivet", *arguments], env=variables)
         ) as client:
-            return sorted(tool.name for tool in (await client.list_tools()).tools)
+            return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert {"recall", "remember", "update"} <= set(anyio.run(names))
+    return anyio.run(names)
+
+
+def test_its_command_serves_the_tools(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    assert {"recall", "remember", "update"} <= tools(store)
+    (about,) = [item["description"] for item in PACKAGE["environmentVariables"] if item["name"] == "TRIVET_READ_ONLY"]
+    named = re.findall(r"\w+", about.partition("read: ")[2].replace(" and ", " "))
+    assert set(named) == tools(store, TRIVET_READ_ONLY="true")

@@ -101,6 +101,10 @@ def search(
             output.print_json(serialize.results(results, full, keys))
         else:
             screen.show(hits.results(results, screen, engine.language, explain))
+        if not results.hits and not engine.stats().documents:
+            output.message(
+                f"the collection {collection!r} is empty; fill it with `trivet add` or `trivet import`", "yellow"
+            )
         if _is_behind(results):
             output.message(f"`{catch_up_command(store, collection)}` finishes it now", "yellow")
 

@@ -99,7 +99,13 @@ def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, .
     if plain.get("id") is not None:  # a generated id would mean nothing to the caller
         name = f"document {identifier!r}"
     title = _text(plain.get("title") or "", f"{name}: title")
-    text = _text(plain.get("text"), f"{name}: text")
+    if "text" not in plain:
+        meta = plain.get("meta")
+        fields = [*plain, *(meta if isinstance(meta, Mapping) else ())]
+        others = ", ".join(repr(field) for field in fields if field not in ("id", "meta"))
+        among = f" among {others}" if others else ""
+        raise InputError(f"{name}: text: missing{among}; give one, or rename the field or column that holds it")
+    text = _text(plain["text"], f"{name}: text")
     if not text.strip() and not title.strip():
         raise InputError(f"{name}: text is empty; give it some text or a title")
     document = Document(

@@ -21,7 +21,13 @@ def read(content: bytes) -> list[Part]:
 
     decoded = markup.decode(content)
     page = decoded.text
-    text = trafilatura.extract(page, output_format="markdown", include_formatting=True, include_tables=True)
+    text = trafilatura.extract(
+        page,
+        output_format="markdown",
+        include_formatting=True,
+        include_tables=True,
+        prune_xpath="//nav",  # it keeps the menu of a short page
+    )
     text = text or markup.of_html(page)
     if not text.strip() and page.strip():
         raise UnreadableError("no text in the page")

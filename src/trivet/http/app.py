@@ -37,6 +37,7 @@ from trivet.http.routes import (
     jobs,
     links,
     recent_searches,
+    reference,
     remember,
     search,
     service_info,
@@ -49,7 +50,7 @@ CONFIG_VARIABLE = "TRIVET_SERVE_CONFIG"  # passes the configuration to the worke
 ROUTERS = (
     *(collections, documents, remember, facets, search, settings, feedback, links, jobs, import_export),
     *(evaluations, service_info, recent_searches, health, conversations, compatibility, web_page),
-    *(embeddings, files, vector_stores),
+    *(embeddings, files, vector_stores, reference),
 )
 #: In the order in which the router tries them.
 ROUTES = tuple(route for module in ROUTERS for route in module.router.routes)
@@ -67,7 +68,13 @@ def create(config: Config) -> FastAPI:
         logs.event("closed")
 
     app = FastAPI(
-        title="trivet", version=__version__, lifespan=lifespan, redirect_slashes=False, docs_url=None, redoc_url=None
+        title="trivet",
+        version=__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,  # the name of a method in a generated client
     )
     for module in ROUTERS:
         app.include_router(module.router)

@@ -49,7 +49,7 @@ class Config:
     request_seconds: float = 30.0
     drain_seconds: float = 20.0
     log_level: str = "info"
-    log_format: str = "json"
+    log_format: str = "auto"
     evaluations: str = ""
     chat: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ HELP = {
     "request_seconds": "time limit of a request after its body has arrived (504)",
     "drain_seconds": "time that running requests get to finish at shutdown",
     "log_level": "debug, info, warning or error",
-    "log_format": "json (one line per event) or text",
+    "log_format": "text, json (one object a line), or auto: text on a terminal, json elsewhere",
     "evaluations": "a folder of `trivet eval --save`; the page shows its evaluations and saves new ones there",
     "chat": "the [chat] table of the file; docs/how-to/chat.md lists its fields",
 }
@@ -248,7 +248,7 @@ _CHECKS: dict[str, Check] = {
     "request_seconds": _seconds(0.01, 86_400),
     "drain_seconds": _seconds(0, 86_400),
     "log_level": _one_of("debug", "info", "warning", "error"),
-    "log_format": _one_of("json", "text"),
+    "log_format": _one_of("auto", "json", "text"),
     "evaluations": (str, "a folder"),
     "chat": (_table_of, "a table"),
 }

@@ -1,4 +1,4 @@
-"""The log on stderr: one JSON object per line, with the id of its request.
+"""The log on stderr: lines for people on a terminal, one JSON object a line elsewhere, with the id of its request.
 
 Queries, texts and keys are never logged, because more people read a log than a store.
 """
@@ -38,20 +38,31 @@ class JsonLines(logging.Formatter):
 
 class TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        details = " ".join(f"{name}={value}" for name, value in getattr(record, "details", {}).items())
-        line = f"{record.levelname.lower()} {record.getMessage()} {details}".rstrip()
+        parts = dict(getattr(record, "details", {}))
+        if request := request_id.get():
+            parts["request_id"] = request
+        details = " ".join(f"{name}={value}" for name, value in parts.items())
+        clock = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        line = f"{clock} {record.levelname.lower()} {record.getMessage()} {details}".rstrip()
         if record.exc_info and record.exc_info[1] is not None:
             line += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()
         return line
 
 
 FORMATS: dict[str, type[logging.Formatter]] = {"json": JsonLines, "text": TextLines}
+AUTO = "auto"  # text on a terminal, JSON elsewhere
+
+
+def formatter(format: str) -> logging.Formatter:
+    if format == AUTO:
+        format = "text" if sys.stderr.isatty() else "json"
+    return FORMATS[format]()
 
 
 def set_up(level: str, format: str) -> None:
     """Format our lines and uvicorn's alike; uvicorn's access log is off, because ours has more details."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(FORMATS[format]())
+    handler.setFormatter(formatter(format))
     for name in ("trivet.http", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []

@@ -19,12 +19,37 @@ Errors are RFC 9457 problem details (`application/problem+json`). They name the 
 request, under which the server's log has more. Every response carries that id in `X-Request-ID`; send that header to
 choose the id yourself."""
 
+#: In the order of the page at /docs.
+TAGS = {
+    "collections": "Create, list and drop collections; their counts; the shipped profiles.",
+    "documents": "Add, remember, read, change, list and delete documents; facets, timeline, superseded documents.",
+    "search": "Search a collection, and explain the rank of a document.",
+    "settings": "Change how a collection is searched; the history of the changes, and how to go back.",
+    "feedback": "Judge hits, export the judgements, and learn from them in a background job.",
+    "links": "Connect documents; the graph leg follows the connections.",
+    "import and export": "Whole collections as NDJSON, and files of every kind that `trivet import` reads.",
+    "conversations": "Projects, sessions and episodes, and a chat that recalls them.",
+    "operation": "Health, metrics, saved evaluations, and what this server offers.",
+    "openai": "Embeddings, files and vector stores for OpenAI's SDK.",
+    "compatibility": "The routes of two earlier services.",
+}
+SERVERS = (
+    {"url": "/", "description": "The server that sent this document."},
+    {"url": "http://127.0.0.1:8787", "description": "A server with the default settings, for generated clients."},
+)
+
 
 def describe(app: FastAPI) -> dict[str, Any]:
     """Return the OpenAPI document of ``app``, made once."""
     if app.openapi_schema is None:
         schema = get_openapi(
-            title=app.title, version=app.version, description=ABOUT, routes=app.routes, summary="trivet over HTTP"
+            title=app.title,
+            version=app.version,
+            description=ABOUT,
+            routes=app.routes,
+            summary="trivet over HTTP",
+            tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+            servers=list(SERVERS),
         )
         schema["components"]["securitySchemes"] = SCHEMES
         for path, item in schema["paths"].items():

@@ -19,6 +19,7 @@ _UNION_MEMBERS = (
     "dict[str,any]",
 )  # pydantic's names for the members of a union
 _JSON = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;|$)", re.IGNORECASE)
+_MESSAGES = {"missing": "missing", "extra_forbidden": "unknown field"}  # clearer than those of pydantic
 SHOWN = 20  # errors in one response
 
 
@@ -29,9 +30,12 @@ def problem(errors: Sequence[Mapping[str, Any]], media_type: str = "") -> Proble
     if any(error["type"] == "json_invalid" for error in errors):
         place = errors[0]["loc"][-1]
         return Problem("malformed", f"the body is not valid JSON (at character {place})")
-    found = [{"field": _field(error["loc"]), "message": str(error["msg"])} for error in errors[:SHOWN]]
-    first = found[0]
-    return Problem("invalid", f"{first['field']}: {first['message']}", found)
+    found = [
+        {"field": _field(error["loc"]), "message": _MESSAGES.get(error["type"], str(error["msg"]))}
+        for error in errors[:SHOWN]
+    ]
+    # all of them: a misspelt field is a missing one and an unknown one
+    return Problem("invalid", "; ".join(f"{one['field']}: {one['message']}" for one in found), found)
 
 
 def _field(loc: Sequence[Any]) -> str:

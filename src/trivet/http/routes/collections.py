@@ -63,7 +63,7 @@ async def get_collection(name: Name, access: Access) -> Response:
 
 
 @router.get(f"{COLLECTION}/stats", responses=responses(CollectionStats, *NOT_FOUND), summary="Get counts and sizes")
-async def stats(
+async def get_stats(
     name: Name,
     access: Access,
     space: Annotated[
@@ -99,7 +99,7 @@ async def drop_collection(name: Name, access: Access) -> Response:
 
 
 @router.get("/v1/profiles", responses=responses(Profiles), summary="List the shipped profiles")
-async def profiles(access: Access) -> Response:
+async def list_profiles(access: Access) -> Response:
     found = [{**profile.to_dict(), "identity": profile.identity} for profile in PROFILES.values()]
     await access.authorize()
     return json_response({"profiles": found})

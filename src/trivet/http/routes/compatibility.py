@@ -26,7 +26,7 @@ SESSION, REPOSITORY, VERSION = ("session", "session_id"), ("repository_id", "rep
 
 
 @router.get("/settings", responses=responses(SettingsInForce, *NOT_FOUND), summary="Get the settings (chat service)")
-async def get_settings(access: Access, collection: OtherCollection = None) -> Response:
+async def get_default_settings(access: Access, collection: OtherCollection = None) -> Response:
     return await settings.get_settings(collection or access.config.collection, access)
 
 
@@ -35,7 +35,9 @@ async def get_settings(access: Access, collection: OtherCollection = None) -> Re
     responses=responses(SettingsInForce, *NOT_FOUND, *WITH_BODY),
     summary="Change the weights (chat service)",
 )
-async def patch_settings(body: SettingsChanges, access: Access, collection: OtherCollection = None) -> Response:
+async def change_default_settings(
+    body: SettingsChanges, access: Access, collection: OtherCollection = None
+) -> Response:
     return await settings.change(access, collection or access.config.collection, body)
 
 

@@ -194,7 +194,7 @@ async def search_session(
 
 
 @router.get("/sessions/{id}/context", responses=responses(Block, *NOT_FOUND), summary="Get the context for the model")
-async def context(
+async def get_context(
     id: Id,
     q: QueryText,
     access: Access,
@@ -220,7 +220,7 @@ _CHAT[200]["content"] = {EVENT_STREAM: {"schema": _EVENT}}
 
 
 @router.post("/sessions/{id}/chat", responses=_CHAT, summary="Send a message to the configured model")
-async def chat(
+async def send_message(
     id: Id, body: NewMessage, request: Request, access: Access, collection: OtherCollection = None
 ) -> Response:
     """Returns the episode with its context, or streams the events `context`, `delta` …, then `done` or `error`."""

@@ -115,7 +115,7 @@ async def put_document(name: Name, id: Id, body: Replacement, access: Access, re
 @router.patch(
     DOCUMENT, responses=responses(DocumentWithLinks, *NOT_FOUND, *WITH_BODY), summary="Change fields of a document"
 )
-async def patch_document(name: Name, id: Id, body: Changes, access: Access) -> Response:
+async def change_document(name: Name, id: Id, body: Changes, access: Access) -> Response:
     changes = fields_set(body)
 
     def work(engine: Engine) -> dict[str, Any]:

@@ -25,7 +25,7 @@ DEFAULT = "default"  # the name of the model for callers who do not know its id
 
 
 @router.post("/v1/embeddings", responses=responses(Embeddings, *NOT_FOUND, *WITH_BODY), summary="Embed texts")
-async def embed(body: NewEmbeddings, access: Access, collection: OtherCollection = None) -> Response:
+async def create_embeddings(body: NewEmbeddings, access: Access, collection: OtherCollection = None) -> Response:
     """The vectors are those of the collection's own model. The number of tokens is an estimate."""
     texts = [body.input] if isinstance(body.input, str) else body.input
     if len(texts) > access.config.max_batch:

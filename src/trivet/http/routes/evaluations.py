@@ -46,7 +46,7 @@ SANDBOX = "sandbox allow-scripts"
 
 
 @router.get("/v1/evaluations", responses=responses(Evaluations), summary="List the saved evaluations")
-async def evaluations(access: Access) -> Response:
+async def list_evaluations(access: Access) -> Response:
     """The latest first, from the folder `evaluations` of the configuration; none if it is not set."""
 
     def work() -> dict[str, Any]:
@@ -59,7 +59,7 @@ async def evaluations(access: Access) -> Response:
 
 
 @router.get("/v1/evaluations/{file}/report", responses=_REPORT, summary="Get an evaluation as an HTML report")
-async def report(file: Named, access: Access) -> Response:
+async def get_evaluation_report(file: Named, access: Access) -> Response:
     """The plots compare it with all other evaluations of the same dataset."""
 
     def work() -> str:

@@ -49,7 +49,7 @@ class StandingPairs(BaseModel):
 @router.get(
     f"{COLLECTION}/facets", responses=responses(Facets, *NOT_FOUND), summary="List fields and their most common values"
 )
-async def facets(
+async def list_facets(
     name: Name,
     access: Access,
     where: Where = None,
@@ -67,7 +67,7 @@ def _facet(facet: Facet) -> dict[str, Any]:
 
 
 @router.get(f"{COLLECTION}/timeline", responses=responses(Timeline, *NOT_FOUND), summary="Count documents over time")
-async def timeline(
+async def get_timeline(
     name: Name,
     access: Access,
     where: Where = None,
@@ -86,7 +86,7 @@ async def timeline(
     responses=responses(StandingPairs, *NOT_FOUND),
     summary="List superseded documents and duplicates",
 )
-async def standing(
+async def list_redundant(
     name: Name,
     access: Access,
     id: Annotated[list[str] | None, Query(description="Only these documents. Repeat it for more.")] = None,

@@ -67,7 +67,7 @@ _QRELS[200]["content"] = {"text/plain": {"schema": {"type": "string"}, "example"
 
 
 @router.get(f"{COLLECTION}/qrels", responses=_QRELS, summary="Get the feedback as judgements (qrels)")
-async def qrels(
+async def get_qrels(
     name: Name,
     access: Access,
     format: Annotated[Literal["json", "trec"], Query(description="trec: a qrels file.")] = "json",

@@ -75,7 +75,7 @@ def _object(document: Document) -> dict[str, Any]:
     openapi_extra={"requestBody": {"required": True, "content": {FORM: {"schema": _FORM}}}},
     summary="Upload a file",
 )
-async def upload(request: Request, access: Access) -> Response:
+async def upload_file(request: Request, access: Access) -> Response:
     """Text, or any format that an import reads. It is searched once it is attached to a vector store."""
     await access.authorize("write", access.config.collection)
     content, name, purpose = await _form(request)

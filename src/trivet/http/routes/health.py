@@ -29,7 +29,7 @@ _METRICS[200] = {
 
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", responses=_OPEN, summary="Check that the process is alive")
-async def health() -> Response:
+async def check_health() -> Response:
     return json_response({"status": "ok"})
 
 
@@ -42,13 +42,13 @@ async def health() -> Response:
     },
     summary="Check that the service is ready",
 )
-async def ready(access: Access) -> Response:
+async def check_ready(access: Access) -> Response:
     """Ready means that the store can be read and that a thread was free to read it."""
     await access.dispatcher.probe()
     return json_response({"status": "ready"})
 
 
 @router.get("/metrics", responses=_METRICS, summary="Get metrics for Prometheus")
-async def prometheus(access: Access) -> Response:
+async def get_metrics(access: Access) -> Response:
     page = await access.run_on_store("read", lambda: metrics.page(access.dispatcher.stats))
     return Response(page, media_type=metrics.MEDIA_TYPE)

@@ -70,7 +70,7 @@ _BODY = {
 
 
 @router.get(f"{COLLECTION}/export", responses=_EXPORT, summary="Export a collection as NDJSON")
-async def export(
+async def export_collection(
     name: Name,
     access: Access,
     vectors: Annotated[
@@ -94,7 +94,7 @@ async def export(
 
 
 @router.post(f"{COLLECTION}/import", responses=_IMPORT, openapi_extra=_BODY, summary="Import NDJSON or a file")
-async def import_(
+async def import_documents(
     name: Name,
     request: Request,
     access: Access,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.openapi.models import Example
 
 from trivet.errors import InputError
 from trivet.http import request_models
@@ -15,8 +17,20 @@ Where = Annotated[
     Query(description="A filter: `kind=note`, `year>=2020`, `tags=a,b`, or JSON. Repeat it to combine with AND."),
 ]
 Redact = Annotated[bool, Query(description="Remove secrets of known formats before anything is stored.")]
-Name = Annotated[str, Path(alias="collection", description="The collection.", examples=["default"], min_length=1)]
-Id = Annotated[str, Path(alias="id", description="The document's id; it may contain slashes.", examples=["door-7"])]
+
+
+def example(value: str) -> dict[str, Example]:
+    """Return the example of a parameter; the page at ``/docs`` fills it in."""
+    return {value: {"value": value}}
+
+
+Name = Annotated[
+    str, Path(alias="collection", description="The collection.", openapi_examples=example("default"), min_length=1)
+]
+Id = Annotated[
+    str,
+    Path(alias="id", description="The document's id; it may contain slashes.", openapi_examples=example("door-7")),
+]
 OtherCollection = Annotated[
     str | None, Query(alias="collection", description="A collection; the server's default if left out.", min_length=1)
 ]
@@ -26,7 +40,18 @@ MAX_VALUES = 10_000  # of an `in` list in a request; the engine itself has no li
 
 
 async def caller_access(request: Request) -> CallerAccess:
+    route = request.scope["route"]
+    if route.path.startswith(COLLECTION):  # clients of other services send parameters that have no meaning here
+        _refuse_unknown(request, [field.alias for field in route.dependant.query_params])
     return CallerAccess(request.app.state.dispatcher, request.state.caller)
+
+
+def _refuse_unknown(request: Request, known: list[str]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise InputError(f"{name}: unknown parameter; {hint}known: {', '.join(known) or 'none'}")
 
 
 Access = Annotated[CallerAccess, Depends(caller_access)]

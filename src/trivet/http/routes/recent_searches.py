@@ -36,7 +36,9 @@ class RecentSearches(BaseModel):
     responses=responses(RecentSearches, *NOT_FOUND),
     summary="List the times of the last searches",
 )
-async def recent_searches(name: Name, access: Access, limit: Annotated[int, Query(ge=1, le=KEPT)] = 500) -> Response:
+async def list_recent_searches(
+    name: Name, access: Access, limit: Annotated[int, Query(ge=1, le=KEPT)] = 500
+) -> Response:
     """Searches of the worker that handles this request (`worker`), the latest last, without their queries."""
     found = await access.run_unbound("read", name, lambda engine: access.dispatcher.recent.of(engine.name, limit))
     return json_response(

@@ -47,7 +47,7 @@ class Choices(BaseModel):
 
 
 @router.get("/v1/caller", responses=responses(CallerInfo), summary="Get the caller's key and rights")
-async def caller_info(access: Access) -> Response:
+async def get_caller(access: Access) -> Response:
     """`key` is null if no key is needed, `collections` is null if the key is valid for all collections, `where` (the
     filter that the key is bound to) is null if it allows all documents."""
     await access.authorize()
@@ -69,7 +69,7 @@ async def caller_info(access: Access) -> Response:
 
 
 @router.get("/v1/choices", responses=responses(Choices), summary="List the options of a profile")
-async def choices(access: Access) -> Response:
+async def list_choices(access: Access) -> Response:
     """The legs, fusions, normalizers, weighings and rerankers, and each reranker's options with default and range."""
     await access.authorize()
     rerankers = {

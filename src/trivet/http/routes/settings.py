@@ -52,7 +52,7 @@ async def get_settings(name: Name, access: Access) -> Response:
     responses=responses(SettingsInForce, *NOT_FOUND, *WITH_BODY),
     summary="Change the settings",
 )
-async def patch_settings(name: Name, body: SettingsChanges, access: Access) -> Response:
+async def change_settings(name: Name, body: SettingsChanges, access: Access) -> Response:
     """The next request uses them, in every worker and every process."""
     return await change(access, name, body)
 
@@ -62,7 +62,9 @@ async def patch_settings(name: Name, body: SettingsChanges, access: Access) -> R
     responses=responses(SettingsHistory, *NOT_FOUND),
     summary="List the changes of the settings",
 )
-async def history(name: Name, access: Access, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> Response:
+async def list_settings_changes(
+    name: Name, access: Access, limit: Annotated[int, Query(ge=1, le=1_000)] = 20
+) -> Response:
     """The latest first, each with its author and time."""
     found = await access.run_unbound("read", name, lambda engine: engine.settings_history(limit))
     changes = [
@@ -83,7 +85,7 @@ async def history(name: Name, access: Access, limit: Annotated[int, Query(ge=1, 
     responses=responses(SettingsInForce, *NOT_FOUND, *WITH_BODY),
     summary="Revert the settings",
 )
-async def revert(name: Name, body: Revert, access: Access) -> Response:
+async def revert_settings(name: Name, body: Revert, access: Access) -> Response:
     """Apply the settings that change number `to` made again; the revert is recorded as a change."""
     found = await access.run_unbound(
         "write", name, lambda engine: engine.revert_settings(body.to, by=access.caller.name)

@@ -77,7 +77,7 @@ def _found(hit: Hit) -> dict[str, Any]:
 
 
 @router.post(STORES, responses=responses(VectorStore, 404, 409, *WITH_BODY), summary="Create a vector store")
-async def create(body: NewVectorStore, access: Access) -> Response:
+async def create_vector_store(body: NewVectorStore, access: Access) -> Response:
     name = body.name if body.name is not None else f"vs_{secrets.token_hex(8)}"
 
     def work() -> dict[str, Any]:
@@ -93,7 +93,7 @@ async def create(body: NewVectorStore, access: Access) -> Response:
 
 
 @router.get(STORES, responses=responses(VectorStores), summary="List the vector stores")
-async def list_stores(access: Access) -> Response:
+async def list_vector_stores(access: Access) -> Response:
     """Every collection that the key may see, in one page; that of the uploaded files is left out."""
 
     def work() -> list[dict[str, Any]]:
@@ -107,18 +107,18 @@ async def list_stores(access: Access) -> Response:
 
 
 @router.get(STORE, responses=responses(VectorStore, *NOT_FOUND), summary="Get a vector store")
-async def get(name: Name, access: Access) -> Response:
+async def get_vector_store(name: Name, access: Access) -> Response:
     return json_response(await access.run("read", name, _store))
 
 
 @router.delete(STORE, responses=responses(DeletedObject, 404, 409), summary="Drop a vector store and its files")
-async def drop(name: Name, access: Access) -> Response:
+async def drop_vector_store(name: Name, access: Access) -> Response:
     await collections.drop_collection(name, access)
     return json_response({"id": name, "object": "vector_store.deleted", "deleted": True})
 
 
 @router.post(FILES, responses=responses(VectorStoreFile, *NOT_FOUND, *WITH_BODY, 409), summary="Attach a file")
-async def attach(name: Name, body: NewVectorStoreFile, access: Access) -> Response:
+async def attach_file(name: Name, body: NewVectorStoreFile, access: Access) -> Response:
     """It is found by its words at once, and by its meaning as soon as it is embedded."""
     await access.authorize("write", name)
     documents = await on_uploads(access, "read", lambda engine: uploads.documents(engine, body.file_id))
@@ -132,19 +132,19 @@ async def attach(name: Name, body: NewVectorStoreFile, access: Access) -> Respon
 
 
 @router.get(FILES, responses=responses(VectorStoreFiles, *NOT_FOUND), summary="List the files of a vector store")
-async def list_files(name: Name, access: Access, after: After = None, limit: Limit = 20) -> Response:
+async def list_vector_store_files(name: Name, access: Access, after: After = None, limit: Limit = 20) -> Response:
     """In the order in which they were added; documents that were added in another way are among them."""
     found, more = await access.run("read", name, lambda engine: uploads.page(engine, after, limit))
     return json_response({"object": "list", "data": [_file(item, name) for item in found], "has_more": more})
 
 
 @router.get(FILE, responses=responses(VectorStoreFile, *NOT_FOUND), summary="Get a file of a vector store")
-async def get_file(name: Name, id: Id, access: Access) -> Response:
+async def get_vector_store_file(name: Name, id: Id, access: Access) -> Response:
     return json_response(_file(await access.run("read", name, lambda engine: uploads.first(engine, id)), name))
 
 
 @router.delete(FILE, responses=responses(DeletedObject, *NOT_FOUND), summary="Remove a file from a vector store")
-async def delete_file(name: Name, id: Id, access: Access) -> Response:
+async def remove_vector_store_file(name: Name, id: Id, access: Access) -> Response:
     await access.run("write", name, lambda engine: uploads.remove(engine, id))
     return json_response({"id": id, "object": "vector_store.file.deleted", "deleted": True})
 
@@ -152,7 +152,7 @@ async def delete_file(name: Name, id: Id, access: Access) -> Response:
 @router.post(
     f"{STORE}/search", responses=responses(FoundContents, *NOT_FOUND, *WITH_BODY), summary="Search a vector store"
 )
-async def search(name: Name, body: VectorStoreSearch, access: Access) -> Response:
+async def search_vector_store(name: Name, body: VectorStoreSearch, access: Access) -> Response:
     """The search of the collection, by its settings. A field that no document has is a condition that is not met."""
     query, *others = [body.query] if isinstance(body.query, str) else body.query
     where = None if body.filters is None else translated(body.filters, access.config.max_filter_depth)
