@@ -25,6 +25,7 @@ from trivet.filters import Filter, fields_of, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.context import SOURCES, Lifted, keys_of, shares
 from trivet.fusion.pool import scores_of
+from trivet.fusion.relevance import Matches
 from trivet.legs import LEGS
 from trivet.legs.graph import heads
 from trivet.profile import Profile
@@ -135,7 +136,7 @@ class Pipeline:
         profile, rankings = plan.setup.profile, retrieved.rankings
         weights = plan.setup.weigh(plan.query.text, rankings, profile.weights)
         fused = fuse(profile.fusion, rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
-        return Pool(fused, weights)
+        return Pool(fused, weights, Matches(rankings, weights))
 
     def _with_neighbours(self, plan: Plan, pool: Pool) -> Pool:
         """Let neighbours in a session add to each other's scores.
@@ -201,7 +202,7 @@ class Pipeline:
         if not profile.rerankers and not profile.min_relevance:
             fetched = hits.fetch(self._collection, candidates[plan.offset : end], plan, retrieved, pool)
             keys = keys_of(candidates)
-            around = hits.relevances(keys[: plan.offset], retrieved, pool), hits.relevances(keys[end:], retrieved, pool)
+            around = hits.relevances(keys[: plan.offset], pool), hits.relevances(keys[end:], pool)
             values = hits.judged(fetched.hits, fetched, {}, around)
             found = hits.shown(self._collection, fetched.hits, values, plan, retrieved, fetched)
             return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
