@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trivet.engine.request import Fetched, Plan, Pool, Retrieved
 from trivet.engine.surrounding import context_of
 from trivet.frozen import quick
-from trivet.fusion.relevance import Match, never_increasing, probability
+from trivet.fusion.relevance import never_increasing, probability
 from trivet.stores.contract import passage_of
 from trivet.text.passages import cut
 from trivet.types import Adjustment, Candidate, Document, Hit, Key, Ranking
@@ -44,11 +44,10 @@ def fetch(
     resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
     own = relevances([candidate.key for candidate in candidates], pool)
     lifts = _lifts(collection, candidates, pool, documents)
-    found_as, stands_for = pool.found_as, pool.stands_for
+    stands_for = pool.stands_for
     found: list[Hit] = []
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}
-    matched: dict[str, Match] = {}
     for candidate, value in zip(candidates, own, strict=True):
         key = candidate.key
         did = int(key)
@@ -57,7 +56,6 @@ def fetch(
             continue
         id = document.id
         numbers[id] = did
-        matched[id] = pool.match(found_as.get(key, key))
         pid = pids.get(key)
         span = spans.get(pid) if pid is not None else None
         if span is None:
@@ -84,7 +82,7 @@ def fetch(
         )
     relevance = {hit.id: hit.relevance for hit in found}
     rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
-    return Fetched(found, documents, numbers, shown, matched, relevance, degraded, rewritten)
+    return Fetched(found, documents, numbers, shown, relevance, degraded, rewritten)
 
 
 def relevances(keys: Sequence[Key], pool: Pool) -> list[float]:
@@ -95,6 +93,7 @@ def relevances(keys: Sequence[Key], pool: Pool) -> list[float]:
 def judged(
     hits: Sequence[Hit],
     fetched: Fetched,
+    pool: Pool,
     read: Mapping[str, float],
     around: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> list[float]:
@@ -106,7 +105,8 @@ def judged(
     before, behind = around
     own = [fetched.relevance[hit.id] for hit in hits]
     if read:
-        by_id = {hit.id: probability(fetched.matches[hit.id], read[hit.id]) for hit in hits if hit.id in read}
+        keys = {hit.id: fetched.numbers[hit.id] for hit in hits if hit.id in read}
+        by_id = {id: probability(pool.match(pool.found_as.get(key, key)), read[id]) for id, key in keys.items()}
         most = min(by_id.values(), default=1.0)
         own = [by_id.get(hit.id, min(value, most)) for hit, value in zip(hits, own, strict=True)]
     return never_increasing([*before, *own, *behind])[len(before) : len(before) + len(own)]

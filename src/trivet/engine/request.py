@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from trivet.fusion.context import Share
-from trivet.fusion.relevance import Match, Matches
+from trivet.fusion.relevance import Matches
 from trivet.fusion.weighing import WEIGHINGS, Weighing
 from trivet.legs import LEGS
 from trivet.rerank import Reranker, build
@@ -117,7 +117,6 @@ class Fetched:
     documents: Mapping[int, Document]  # by number
     numbers: dict[str, int]  # id → number
     passages: dict[str, int]  # id → the passage that its hit shows
-    matches: dict[str, Match]  # id → how well the legs match it
     relevance: dict[str, float]  # id → by the legs alone
     degraded: tuple[Degraded, ...] = ()
     rewritten: bool = False  # a document was rewritten since it was ranked
