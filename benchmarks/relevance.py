@@ -27,7 +27,7 @@ from trivet.engine.request import SearchRequest
 from trivet.evaluate import Lab, load
 from trivet.evaluate.dataset import Dataset
 from trivet.evaluate.evaluation import made
-from trivet.fusion.relevance import KNOWN, Match, features, matches, never_increasing
+from trivet.fusion.relevance import KNOWN, Match, features, never_increasing
 from trivet.profile import PROFILES
 from trivet.types import LIKELY, STRONG
 
@@ -116,9 +116,8 @@ def read(dataset: Dataset, cache: str | None, topics: int) -> Iterable[dict[str,
             run = lab.engine._pipeline._run(
                 SearchRequest(text, where, profile, tuple(exclude), None, 0, at or lab._now, None, None, {})
             )
-            match = matches(run.retrieved.rankings, run.pool.weights)
             numbers = lab.engine._collection.documents.numbers([hit.id for hit in run.results])
-            return [[hit.id in right, *match(numbers[hit.id]), _read(hit)] for hit in run.results]
+            return [[hit.id in right, *run.pool.match(numbers[hit.id]), _read(hit)] for hit in run.results]
 
         for topic in asked:
             right = {id for id, grade in dataset.qrels[topic.id].items() if grade > 0}

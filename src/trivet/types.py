@@ -223,10 +223,18 @@ class Ranking:
 
     def strength(self, score: float) -> float:
         """Return the score on an absolute scale from 0 (unrelated) to 1 (a perfect match)."""
-        width = self.ceiling - self.unrelated
+        return self._strengths((score,))[0]
+
+    def strengths(self) -> list[float]:
+        """Return the strength of each score."""
+        return self._strengths(self.scores)
+
+    def _strengths(self, scores: Sequence[float]) -> list[float]:
+        unrelated, width = self.unrelated, self.ceiling - self.unrelated
         if width <= 0.0:
-            return 0.0
-        return min(1.0, max(0.0, (score - self.unrelated) / width))
+            return [0.0] * len(scores)
+        shares = [(score - unrelated) / width for score in scores]
+        return [1.0 if share > 1.0 else share if share > 0.0 else 0.0 for share in shares]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import trivet
 from trivet.fusion import relevance
-from trivet.fusion.relevance import Match, coefficients, features, matches, never_increasing, probability
+from trivet.fusion.relevance import Match, Matches, coefficients, features, never_increasing, probability
 from trivet.types import Ranking
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"
@@ -34,7 +34,7 @@ def ranked(leg: str, found: dict[str, float], **more: Any) -> Ranking:
 class TestMatches:
     def test_by_hand(self) -> None:
         rankings = [ranked("lexical", {"a": 0.8, "b": 0.4}), ranked("dense", {"b": 0.6}), ranked("graph", {"c": 0.7})]
-        of = matches(rankings, EVEN)
+        of = Matches(rankings, EVEN)
         assert of("a") == Match(0.8, 0.0)
         assert of("b") == Match(0.4, 0.6)
         assert of("c") == Match(0.0, 0.0)  # a path matches nothing
@@ -42,16 +42,23 @@ class TestMatches:
 
     def test_a_leg_without_a_weight_is_ignored(self) -> None:
         rankings = [ranked("lexical", {"a": 0.8}), ranked("dense", {"b": 0.9})]
-        assert matches(rankings, {"lexical": 1.0, "dense": 0.0})("a") == Match(0.8, None)
+        assert Matches(rankings, {"lexical": 1.0, "dense": 0.0})("a") == Match(0.8, None)
 
     def test_the_best_leg_that_compares_words_counts(self) -> None:
         rankings = [ranked("lexical", {"a": 0.2}), ranked("trigram", {"a": 0.9})]
-        assert matches(rankings, {"lexical": 1.0, "trigram": 1.0})("a") == Match(0.9, None)
+        assert Matches(rankings, {"lexical": 1.0, "trigram": 1.0})("a") == Match(0.9, None)
 
     def test_a_leg_that_found_nothing_counts_and_one_that_had_nothing_to_search_for_does_not(self) -> None:
         words = ranked("lexical", {"a": 0.8})
-        assert matches([words, Ranking("dense")], EVEN)("a") == Match(0.8, 0.0)
-        assert matches([words, Ranking("dense", notes=("nothing in the query to embed",))], EVEN)("a").meaning is None
+        assert Matches([words, Ranking("dense")], EVEN)("a") == Match(0.8, 0.0)
+        assert Matches([words, Ranking("dense", notes=("nothing in the query to embed",))], EVEN)("a").meaning is None
+
+    @pytest.mark.parametrize("legs", [("lexical", "dense"), ("lexical", "trigram"), ("dense",), ("graph",)])
+    def test_the_probabilities_of_many_are_those_of_each(self, legs: tuple[str, ...]) -> None:
+        found = {"lexical": {"a": 0.8, "b": 0.4}, "trigram": {"a": 0.9, "d": 0.2}, "dense": {"b": 0.6, "c": 1.0}}
+        of = Matches([ranked(leg, found.get(leg, {"a": 0.7})) for leg in legs], dict.fromkeys(legs, 1.0))
+        keys = ["a", "b", "c", "d", "nobody"]
+        assert of.probabilities(keys) == [probability(of(key)) for key in keys]
 
 
 class TestProbability:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trivet.text import times
 from trivet.text.times import find_window
 
 AT = datetime(2026, 6, 14, 12, tzinfo=UTC)  # a Sunday
@@ -115,3 +116,22 @@ def test_a_moment_without_a_zone_is_utc() -> None:
 def test_any_text_is_read(text: str, language: str) -> None:
     window = find_window(text, AT, language)
     assert window is None or window.begin < window.end
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2024", "2024-02", "2024-02-29", "2023-02-29", "20240507", "May 2024", "Sept., 2024", "may of 2024"),
+        *("9 October, 2024", "9th of October 2024", "October 9th, 2024", "Feb 30, 2024", "31 Jun 2024", "dec. 01 2024"),
+        *("today", "Tonight", "last night", "yesterday"),
+    ],
+)
+def test_an_english_date_is_read_as_the_library_reads_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = days(text)
+    times._read_at.cache_clear()
+    monkeypatch.setattr(times, "_dated", lambda text, today: None)
+    assert days(text) == own
+    times._read_at.cache_clear()
+    monkeypatch.undo()
+    monkeypatch.setattr(times, "_library", lambda: pytest.fail("the library was loaded"))
+    assert own is None or days(text) == own

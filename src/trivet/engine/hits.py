@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trivet.engine.request import Fetched, Plan, Pool, Retrieved
 from trivet.engine.surrounding import context_of
 from trivet.frozen import quick
-from trivet.fusion.relevance import Match, matches, never_increasing, probability
+from trivet.fusion.relevance import never_increasing, probability
 from trivet.stores.contract import passage_of
 from trivet.text.passages import cut
 from trivet.types import Adjustment, Candidate, Document, Hit, Key, Ranking
@@ -42,14 +42,13 @@ def fetch(
     unseen = [int(item.key) for item in candidates if pids.get(item.key) not in spans]
     begins = collection.documents.first_spans(unseen) if unseen else {}
     resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
-    match = matches(retrieved.rankings, pool.weights)
+    own = relevances([candidate.key for candidate in candidates], pool)
     lifts = _lifts(collection, candidates, pool, documents)
-    found_as, stands_for = pool.found_as, pool.stands_for
+    stands_for = pool.stands_for
     found: list[Hit] = []
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}
-    matched: dict[str, Match] = {}
-    for candidate in candidates:
+    for candidate, value in zip(candidates, own, strict=True):
         key = candidate.key
         did = int(key)
         document = documents.get(did)
@@ -57,7 +56,6 @@ def fetch(
             continue
         id = document.id
         numbers[id] = did
-        matched[id] = own = match(found_as.get(key, key))
         pid = pids.get(key)
         span = spans.get(pid) if pid is not None else None
         if span is None:
@@ -70,7 +68,7 @@ def fetch(
                 len(found) + first,
                 id,
                 candidate.score,
-                probability(own),
+                value,
                 document,
                 passage_of(document, span),
                 candidate.score if lift is None else lift.before,
@@ -84,18 +82,18 @@ def fetch(
         )
     relevance = {hit.id: hit.relevance for hit in found}
     rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
-    return Fetched(found, documents, numbers, shown, matched, relevance, degraded, rewritten)
+    return Fetched(found, documents, numbers, shown, relevance, degraded, rewritten)
 
 
-def relevances(keys: Iterable[Key], retrieved: Retrieved, pool: Pool) -> list[float]:
+def relevances(keys: Sequence[Key], pool: Pool) -> list[float]:
     """Return the relevance of each of these candidates by itself, by the legs."""
-    match = matches(retrieved.rankings, pool.weights)
-    return [probability(match(pool.found_as.get(key, key))) for key in keys]
+    return pool.match.probabilities([pool.found_as.get(key, key) for key in keys] if pool.found_as else keys)
 
 
 def judged(
     hits: Sequence[Hit],
     fetched: Fetched,
+    pool: Pool,
     read: Mapping[str, float],
     around: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> list[float]:
@@ -107,7 +105,8 @@ def judged(
     before, behind = around
     own = [fetched.relevance[hit.id] for hit in hits]
     if read:
-        by_id = {hit.id: probability(fetched.matches[hit.id], read[hit.id]) for hit in hits if hit.id in read}
+        keys = {hit.id: fetched.numbers[hit.id] for hit in hits if hit.id in read}
+        by_id = {id: probability(pool.match(pool.found_as.get(key, key)), read[id]) for id, key in keys.items()}
         most = min(by_id.values(), default=1.0)
         own = [by_id.get(hit.id, min(value, most)) for hit, value in zip(hits, own, strict=True)]
     return never_increasing([*before, *own, *behind])[len(before) : len(before) + len(own)]

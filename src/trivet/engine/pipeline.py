@@ -25,6 +25,7 @@ from trivet.filters import Filter, fields_of, parse_filter
 from trivet.fusion import fuse
 from trivet.fusion.context import SOURCES, Lifted, keys_of, shares
 from trivet.fusion.pool import scores_of
+from trivet.fusion.relevance import Matches
 from trivet.legs import LEGS
 from trivet.legs.graph import heads
 from trivet.profile import Profile
@@ -135,7 +136,7 @@ class Pipeline:
         profile, rankings = plan.setup.profile, retrieved.rankings
         weights = plan.setup.weigh(plan.query.text, rankings, profile.weights)
         fused = fuse(profile.fusion, rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
-        return Pool(fused, weights)
+        return Pool(fused, weights, Matches(rankings, weights))
 
     def _with_neighbours(self, plan: Plan, pool: Pool) -> Pool:
         """Let neighbours in a session add to each other's scores.
@@ -201,15 +202,15 @@ class Pipeline:
         if not profile.rerankers and not profile.min_relevance:
             fetched = hits.fetch(self._collection, candidates[plan.offset : end], plan, retrieved, pool)
             keys = keys_of(candidates)
-            around = hits.relevances(keys[: plan.offset], retrieved, pool), hits.relevances(keys[end:], retrieved, pool)
-            values = hits.judged(fetched.hits, fetched, {}, around)
+            around = hits.relevances(keys[: plan.offset], pool), hits.relevances(keys[end:], pool)
+            values = hits.judged(fetched.hits, fetched, pool, {}, around)
             found = hits.shown(self._collection, fetched.hits, values, plan, retrieved, fetched)
             return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
         steps = [step for step in plan.setup.rerankers if step.concerns(plan.query)]
         drops_only = all(step.drops_only for step in steps)
         size = max(plan.setup.pool, *(step.sees for step in steps), 1)
         size += plan.offset if drops_only else 0
-        run = _RerankRun(plan.query, profile.min_relevance)
+        run = _RerankRun(plan.query, pool, profile.min_relevance)
         while True:
             fetched = hits.fetch(self._collection, candidates[:size], plan, retrieved, pool)
             found, values = run.judged(fetched.hits, steps, fetched, self._lend(plan, fetched))
@@ -314,6 +315,7 @@ class _RerankRun:
     """The rerankers of one search, and the last outcome of each."""
 
     query: Query
+    pool: Pool
     least: float  # relevance of a hit
     ms: float = 0.0
     outcomes: dict[int, tuple[str, Reranked]] = field(default_factory=dict)  # by the identity of the reranker
@@ -328,7 +330,7 @@ class _RerankRun:
             done = step.apply(found, self.query, tools)
             found, self.outcomes[id(step)] = done.hits, (step.name, done)
         self.ms += (time.perf_counter() - started) * 1000
-        values = hits.judged(found, fetched, self.read)
+        values = hits.judged(found, fetched, self.pool, self.read)
         enough = sum(value >= self.least for value in values)  # it never increases down the list
         return found[:enough], values[:enough]
 
@@ -352,7 +354,6 @@ def _joined(first: Fetched, then: Fetched) -> Fetched:
         {**first.documents, **then.documents},
         first.numbers | then.numbers,
         first.passages | then.passages,
-        first.matches | then.matches,
         first.relevance | then.relevance,
         tuple(dict.fromkeys((*first.degraded, *then.degraded))),
         first.rewritten or then.rewritten,

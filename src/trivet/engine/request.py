@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from trivet.fusion.context import Share
-from trivet.fusion.relevance import Match
+from trivet.fusion.relevance import Matches
 from trivet.fusion.weighing import WEIGHINGS, Weighing
 from trivet.legs import LEGS
 from trivet.rerank import Reranker, build
@@ -101,6 +101,7 @@ class Pool:
 
     candidates: Sequence[Candidate]
     weights: Mapping[str, float]  # of this query
+    match: Matches
     shares: Mapping[Key, Share] = field(default_factory=dict)  # candidate → what its better neighbour adds
     stands_for: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)  # candidate → ids that it supersedes
     found_as: Mapping[Key, Key] = field(default_factory=dict)  # candidate → the superseded document that was ranked
@@ -116,7 +117,6 @@ class Fetched:
     documents: Mapping[int, Document]  # by number
     numbers: dict[str, int]  # id → number
     passages: dict[str, int]  # id → the passage that its hit shows
-    matches: dict[str, Match]  # id → how well the legs match it
     relevance: dict[str, float]  # id → by the legs alone
     degraded: tuple[Degraded, ...] = ()
     rewritten: bool = False  # a document was rewritten since it was ranked

@@ -42,11 +42,10 @@ class Pool(Sequence[Candidate]):
             shares: Iterable[float] = (weight * point for point in points[number])
             if self._found is not None:
                 shares = (self._share(key, weight, at) for key, at in zip(ranking.keys, points[number], strict=True))
-            for key, share in zip(ranking.keys, shares, strict=True):
-                if key in totals:
-                    several.setdefault(key, [totals[key]]).append(share)
-                else:
-                    totals[key] = share
+            own = dict(zip(ranking.keys, shares, strict=True))
+            for key in totals.keys() & own.keys():
+                several.setdefault(key, [totals[key]]).append(own[key])
+            totals |= own
         # fsum rounds once, so documents with equal sums stay equal whatever the order of the legs
         totals.update((key, fsum(shares)) for key, shares in several.items())
         self._totals, self.keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)

@@ -12,7 +12,7 @@ the coefficients and measures them on sets that were left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import exp
 from operator import mul
 from typing import NamedTuple
@@ -47,26 +47,45 @@ WORDS = (-3.79, 6.16)
 MEANING = (-5.3, 6.76)
 
 
-def matches(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Callable[[Key], Match]:
-    """Return a function that returns how well the legs match a document.
+class Matches:
+    """How well the legs match each document of a search.
 
     A leg without a weight is ignored, and so is one that had nothing to search for and says so in its notes. Legs that
     compare neither words nor meaning, such as the graph or one that ranks by popularity, match nothing themselves.
     """
-    weighted = [item for item in rankings if weights.get(item.leg, 0.0) > 0 and (len(item) or not item.notes)]
-    by_words, by_meaning = ([leg for leg in weighted if leg.leg in names] for names in (WORDS_OF, MEANING_OF))
 
-    def best(legs: Sequence[Ranking], key: Key) -> float | None:
-        if not legs:
-            return None
-        most = 0.0
-        for leg in legs:
-            at = leg.places().get(key)
-            if at is not None:
-                most = max(most, leg.strength(leg.scores[at]))
-        return most
+    def __init__(self, rankings: Sequence[Ranking], weights: Mapping[str, float]) -> None:
+        weighted = [item for item in rankings if weights.get(item.leg, 0.0) > 0 and (len(item) or not item.notes)]
+        self._words, self._meaning = (
+            _strengths([leg for leg in weighted if leg.leg in names]) for names in (WORDS_OF, MEANING_OF)
+        )
 
-    return lambda key: Match(best(by_words, key), best(by_meaning, key))
+    def __call__(self, key: Key) -> Match:
+        """Return how well the legs match a document."""
+        return Match(*(None if known is None else known.get(key, 0.0) for known in (self._words, self._meaning)))
+
+    def probabilities(self, keys: Collection[Key]) -> list[float]:
+        """Return the probability of each of these documents, none of which was read, as ``probability`` does.
+
+        They are computed together, because a search needs them of every candidate.
+        """
+        words, meaning = ([known.get(key, 0.0) for key in keys] for known in (self._words or {}, self._meaning or {}))
+        base, by_higher, by_lower = (*coefficients(self("")), 0.0, 0.0, 0.0)[:3]
+        return [
+            1.0 / (1.0 + exp(-(base + by_higher * higher + by_lower * lower))) if higher else 0.0
+            for higher, lower in zip(map(max, words, meaning), map(min, words, meaning), strict=True)
+        ]
+
+
+def _strengths(legs: Sequence[Ranking]) -> dict[Key, float] | None:
+    """Map the documents that these legs found to the strength of the best leg; None where no leg took part."""
+    if not legs:
+        return None
+    found: dict[Key, float] = {}
+    for leg in legs:
+        strengths = dict(zip(leg.keys, leg.strengths(), strict=True))
+        found |= {key: max(found[key], value) if key in found else value for key, value in strengths.items()}
+    return found
 
 
 def features(match: Match, read: float | None = None) -> tuple[float, ...]:

@@ -69,7 +69,10 @@ class Learned(Reranker):
         gates = [gate if name in WORDING else 1.0 for name in FEATURES]
         verdicts = []
         wording = bool(gate and (self.words or self.runs))  # reading the passages is most of the time
-        for hit, found in zip(hits, gather(hits, query, tools, wording), strict=True):
+        features = gather(hits, query, tools, wording)
+        if not any(map(any, features)):  # most hits that are no messages
+            return Reranked(best_first(self, ((hit, hit.score, "") for hit in hits)))
+        for hit, found in zip(hits, features, strict=True):
             parts = [weight * value * part for weight, value, part in zip(weights, found, gates, strict=True)]
             verdicts.append((hit, hit.score + unit * fsum(parts), _reason(parts)))
         return Reranked(best_first(self, verdicts))
@@ -88,7 +91,7 @@ def gather(hits: Sequence[Hit], query: Query, tools: Tools, wording: bool = True
     """Return the features of these hits; without an analyser in ``tools``, words are split at white space."""
     terms = tools.terms or (lambda text: text.lower().split())
     text = query.understood.text if query.understood is not None else query.text  # without what the query excludes
-    content = query.terms(text) if query.terms is not None else terms(text)
+    content = (query.terms or terms)(text) if wording else ()
     return evidence(hits, content, terms, tools.places, wording)
 
 

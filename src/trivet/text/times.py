@@ -223,12 +223,44 @@ def _parsed(text: str, now: datetime, language: str) -> tuple[datetime, str] | N
 _NEVER_SAID = time(12, 34, 56, 789)
 
 
+_ORDINAL = r"(?:st|nd|rd|th)?"
+_ENGLISH_DATE = re.compile(
+    rf"(?P<iso>\d{{4}})(?:-(?P<number>\d\d)(?:-(?P<day>\d\d))?)?"
+    rf"|(?:(?P<first>\d{{1,2}}){_ORDINAL}\s(?:of\s)?)?(?P<month>{_EN_MONTH})(?:\s(?P<second>\d{{1,2}}){_ORDINAL})?"
+    rf",?\s(?:of\s)?(?P<year>{_YEAR})",
+    re.IGNORECASE,
+)
+_RECENT = {"today": 0, "yesterday": 1}  # days ago
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def _dated(text: str, today: date) -> tuple[datetime, str] | None:
+    """Return the day, month or year that an English text names, and which of these it is: a full date, or yesterday.
+
+    The library returns the same, but takes 0.1 s of processor time to load and to build its patterns.
+    """
+    if (days := _RECENT.get(text.lower())) is not None:
+        return datetime.combine(today - timedelta(days=days), _NEVER_SAID), "day"
+    match = _ENGLISH_DATE.fullmatch(text)
+    if match is None or (match["first"] and match["second"]):
+        return None
+    month = match["number"] or (match["month"] and _MONTHS.index(match["month"][:3].lower()) + 1)
+    day = match["day"] or match["first"] or match["second"]
+    try:
+        moment = datetime(int(match["iso"] or match["year"]), int(month or 1), int(day or 1))
+    except ValueError:  # no such day
+        return None
+    return moment, "day" if day else "month" if month else "year"
+
+
 @lru_cache(maxsize=1024)
 def _read_at(language: str, day: date, text: str) -> tuple[datetime, str] | None:
     """Return the moment and the period that a text names on this day.
 
     The library builds its patterns anew for every base time, which takes 60 ms: so it gets one a day.
     """
+    if language == "en" and (dated := _dated(text, day)):
+        return dated
     data = _library()(language, datetime.combine(day, _NEVER_SAID), text)
     return None if data.date_obj is None else (data.date_obj, str(data.period))
 

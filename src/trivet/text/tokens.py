@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -232,10 +232,21 @@ _ASCII_TOKEN = _token("A-Za-z0-9_")
 def _unicode_token() -> re.Pattern[str]:
     r"""Return the pattern with the vowel signs of Indic and other scripts, which \w does not match; built on first use.
 
-    The common letters are listed because the matcher uses a bitmap for a list, which is three times as fast as \w.
+    The common letters are listed because the matcher uses a bitmap for them, which is three times as fast as \w.
     """
     style = range(0xFE00, 0xFE10)  # variation selectors, which choose between an emoji and a text symbol
-    plane = (chr(code) for code in range(0x300, 0x10000) if code not in style)
-    marks = "".join(char for char in plane if unicodedata.category(char) in {"Mn", "Mc"})
-    letters = "".join(char for char in map(chr, range(0x2000)) if char.isalnum())
+    plane = (code for code in range(0x300, 0x10000) if code not in style)
+    marks = _ranges(code for code in plane if unicodedata.category(chr(code)) in {"Mn", "Mc"})
+    letters = _ranges(code for code in range(0x2000) if chr(code).isalnum())
     return _token(letters + r"\w", marks)
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """Return ascending characters as ranges for a pattern, which is compiled in a quarter of the time of a list."""
+    found: list[list[int]] = []
+    for code in codes:
+        if found and code == found[-1][1] + 1:
+            found[-1][1] = code
+        else:
+            found.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in found)

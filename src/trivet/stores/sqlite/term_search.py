@@ -107,8 +107,9 @@ class TermSearch:
 
     def _occurs(self, term: str, scope: Scope | None) -> bool:
         """Tell whether any document that may be seen has this term."""
-        if not self.index.frequency(term) or scope is None:
-            return bool(self.index.frequency(term))
+        frequency = self.index.frequency(term)
+        if not frequency or scope is None:
+            return bool(frequency)
         if any(self.index.tail.dids[pid] in scope for pid in self.index.tail.postings.get(term, ())):
             return True
         known, small = self._filtered.get(scope, (-1, None))
