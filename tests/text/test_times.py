@@ -135,3 +135,11 @@ def test_an_english_date_is_read_as_the_library_reads_it(text: str, monkeypatch:
     monkeypatch.undo()
     monkeypatch.setattr(times, "_library", lambda: pytest.fail("the library was loaded"))
     assert own is None or days(text) == own
+
+
+@pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
+@pytest.mark.parametrize("text", ["yesterday", "today", "last week", "in the past 2 months", "3 days ago", "in 2024"])
+def test_a_period_beyond_the_calendar_is_none(text: str, at: datetime) -> None:
+    window = find_window(text, at)
+    assert window is None or window.begin < window.end
+    assert text != "in 2024" or window is not None

@@ -130,7 +130,7 @@ _CHINESE = str.maketrans("一二两三四五六七八九", "1223456789")
 
 def find_window(text: str, at: datetime, language: str = "en") -> Window | None:
     """Return the period that the query names; of several, from the first to the last."""
-    found = [window for span in _spans(text, language) if (window := _read(span, at, language)) is not None]
+    found = [window for span in _spans(text, language) if (window := _window(span, at, language)) is not None]
     if not found:
         return None
     begin, end = min(window.begin for window in found), max(window.end for window in found)
@@ -151,6 +151,14 @@ def _spans(text: str, language: str) -> list[str]:
         for match in _pattern(language).finditer(text)
         if not _ANCHORED.match(text[match.end() :]) and not _ASKED.search(text[: match.start()])
     ]
+
+
+def _window(span: str, at: datetime, language: str) -> Window | None:
+    """Return the period of one span; None for one that is none, or that begins or ends beyond the years 1 to 9999."""
+    try:
+        return _read(span, at, language)
+    except OverflowError:
+        return None
 
 
 def _read(span: str, at: datetime, language: str) -> Window | None:
