@@ -82,13 +82,17 @@ class Passages:
         return scores
 
     def smoothed(self, scores: Any, part: float) -> Any:
-        """Return the scores, each with a part of the better of its neighbours in the same document."""
+        """Return the mean of each score and, with the weight ``part``, that of its better neighbour in the document.
+
+        A passage without a neighbour keeps its score, or long documents would stand above all others.
+        """
         if not part:
             return scores
         same = self.owners[1:] == self.owners[:-1]
-        before = np.r_[0.0, np.where(same, scores[:-1], 0.0)]
-        after = np.r_[np.where(same, scores[1:], 0.0), 0.0]
-        return scores + part * np.maximum(0.0, np.maximum(before, after))
+        before = np.r_[-np.inf, np.where(same, scores[:-1], -np.inf)]
+        after = np.r_[np.where(same, scores[1:], -np.inf), -np.inf]
+        better = np.maximum(before, after)
+        return (scores + part * np.where(np.isfinite(better), better, scores)) / (1 + part)
 
     def ranking(self, leg: str, scores: Any, allowed: Any, count: int) -> Ranking:
         """Return documents ranked by the mean of their best ``count`` passages; a score of 0 or less is no hit.
