@@ -28,6 +28,7 @@ from trivet.stores.contract import Found
 from trivet.stores.indexes import snapshots
 from trivet.stores.indexes.file_locks import acquire
 from trivet.stores.sqlite import quantized_codes
+from trivet.stores.sqlite.half_precision import widened
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.vector_block import (
     Block,
@@ -57,15 +58,15 @@ IN_MEMORY = 256_000_000  # bytes of vectors in memory; more stay in their file, 
 HIGHEST = 1.01  # a larger cosine means a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot
 PRUNED_TRIES = 3  # attempts to read what is new while other processes prune removals
-_FORMAT = 7
-_VECTORS, _SUMS = "vectors.f32", "sums.npy"
+_FORMAT = 8
+_VECTORS, _SUMS = "vectors.f16", "sums.npy"
 
 
 class Source(Protocol):
     """What the index reads from the records (``ChangeFeed``, or a list in a test)."""
 
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
-        """Return (last vid, pids, dids, float32 bytes) of the vectors of a model after ``vid``."""
+        """Return (last vid, pids, dids, float16 bytes) of the vectors of a model after ``vid``."""
 
     def vectors_between(self, mid: int, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
 
@@ -151,10 +152,10 @@ class VectorIndex:
             self._removed = removed[-1][0]
 
     def _usable(self, pids: list[int], dids: list[int], data: bytes) -> Part:
-        fresh = np.frombuffer(data, dtype="<f4").reshape(len(pids), self._dim)
+        fresh = widened(np.frombuffer(data, dtype="<f2")).reshape(len(pids), self._dim)
         usable = np.einsum("ij,ij->i", fresh, fresh) > 0  # the vector of an empty text is zero
         if usable.all():
-            return np.asarray(pids, dtype=np.int64), np.asarray(dids, dtype=np.int64), fresh.astype("f4", copy=False)
+            return np.asarray(pids, dtype=np.int64), np.asarray(dids, dtype=np.int64), fresh
         kept = np.flatnonzero(usable)
         return np.asarray(pids, dtype=np.int64)[kept], np.asarray(dids, dtype=np.int64)[kept], fresh[kept]
 
@@ -289,8 +290,9 @@ class VectorIndex:
                 for pid, did, vectors in parts:
                     pids.append(pid)
                     dids.append(did)
-                    sums.append(row_sums(vectors))
-                    file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+                    stored = vectors.astype("<f2")  # loses nothing: the records have no more bits
+                    sums.append(row_sums(stored))
+                    file.write(stored.view(np.uint8).data)
             vid, checkpoint = last()
             np.save(draft / "pids.npy", numbers := np.concatenate(pids))
             np.save(draft / "dids.npy", np.concatenate(dids))
@@ -373,7 +375,7 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     pids, dids, sums = (np.load(folder / name) for name in ("pids.npy", "dids.npy", _SUMS))
     found = quantized_codes.load(folder)
     coded = len(pids) if found is None else len(found)
-    if not len(pids) == len(dids) == len(sums) == coded or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
+    if not len(pids) == len(dids) == len(sums) == coded or (folder / _VECTORS).stat().st_size != 2 * dim * len(pids):
         raise ValueError("it is not whole")
     return Block(pids, dids, _rows(folder / _VECTORS, sums, dim), found), state
 
@@ -381,10 +383,10 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
 def _rows(path: Path, sums: Sums, dim: int) -> Rows:
     if 4 * len(sums) * dim > IN_MEMORY:
         return Filed(path, sums, dim)
-    held = np.fromfile(path, dtype="<f4").reshape(len(sums), dim).astype(np.float32, copy=False)
-    if not np.array_equal(row_sums(held), sums):
+    stored = np.fromfile(path, dtype="<f2").reshape(len(sums), dim)
+    if not np.array_equal(row_sums(stored), sums):
         raise DamagedError(f"{path.name} is damaged")
-    return Held(held)
+    return Held(widened(stored))
 
 
 def _named(vid: int, removed: int) -> str:
