@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
 from contextlib import closing
@@ -11,8 +12,14 @@ import numpy as np
 import pytest
 
 import trivet
+from trivet.stores.indexes import snapshots
+from trivet.stores.sqlite import vector_index
 from trivet.stores.sqlite import vectors as vectors_module
 from trivet.stores.sqlite.half_precision import ROUNDING, floats, halves, rounded, widened
+from trivet.stores.sqlite.vector_block import row_sums
+from trivet.stores.sqlite.vector_index import VectorIndex
+
+from .passage_list import VectorList
 
 DIM, COUNT = 48, 30
 BEFORE = 8  # the last schema with 32 bits a number
@@ -113,6 +120,46 @@ def test_a_rewriting_that_was_interrupted_goes_on_later(old: Path, monkeypatch: 
         engine.compact()
         assert engine.verify().ok
     assert lengths(old) == [2 * DIM]
+
+
+@pytest.fixture(params=["in memory", "in its file"])
+def wide(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, VectorList]:
+    """A snapshot as the trivet before left it, and its records."""
+    monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 100)
+    if request.param == "in its file":
+        monkeypatch.setattr(vector_index, "IN_MEMORY", 0)
+    records = VectorList()
+    given = unit(300)
+    for did, row in enumerate(given, start=1):
+        records.add(did, row)
+    index = VectorIndex(tmp_path / "m", records, DIM)
+    index.catch_up(records.version)
+    index.compact()
+    (folder,) = snapshots.newest_first(tmp_path / "m")
+    (folder / "vectors.f16").unlink()
+    given.tofile(folder / "vectors.f32")
+    np.save(folder / "sums.npy", row_sums(given))
+    state = json.loads((folder / "state.json").read_text()) | {"format": 7}
+    (folder / "state.json").unlink()
+    (folder / "state.json").write_text(json.dumps(state | {"sums": snapshots.checksums(folder)}))
+    return tmp_path / "m", records
+
+
+def test_a_snapshot_of_32_bits_is_used_until_it_is_rewritten(wide: tuple[Path, VectorList]) -> None:
+    folder, records = wide
+    query = unit(1, seed=2)[0]
+    expected = [(did, pytest.approx(cosine, abs=1e-6)) for cosine, _, did in records.cosines(query)[:10]]
+    for rewritten in (False, True):
+        index = VectorIndex(folder, records, DIM)
+        assert index.size == 300, "it is read from the snapshot, not from the records"
+        assert [(did, cosine) for cosine, _, did in index.best(query, 10, None)] == expected
+        assert not index.problems() and not index.deleted
+        rounded_rows = np.stack([row for _, _, row in records.rows.values()])
+        assert (index.held().blocks[0].rows.take(None) == rounded_rows).all()
+        (vectors,) = folder.glob("snapshot-*/vectors.*")
+        assert vectors.name == ("vectors.f16" if rewritten else "vectors.f32")
+        index.rewrite()
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == [f"snapshot-{300:016d}-{0:016d}"]
 
 
 def test_a_damaged_vector_gets_no_new_checksum(old: Path) -> None:

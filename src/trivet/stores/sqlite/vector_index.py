@@ -31,6 +31,7 @@ from trivet.stores.sqlite import quantized_codes
 from trivet.stores.sqlite.half_precision import widened
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.vector_block import (
+    HALF,
     Block,
     DamagedError,
     Filed,
@@ -58,8 +59,9 @@ IN_MEMORY = 256_000_000  # bytes of vectors in memory; more stay in their file, 
 HIGHEST = 1.01  # a larger cosine means a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot
 PRUNED_TRIES = 3  # attempts to read what is new while other processes prune removals
-_FORMAT = 8
+_FORMAT, _WIDE_FORMAT = 8, 7
 _VECTORS, _SUMS = "vectors.f16", "sums.npy"
+_STORED = {_FORMAT: (_VECTORS, HALF), _WIDE_FORMAT: ("vectors.f32", "<f4")}  # by format: the file, and its numbers
 
 
 class Source(Protocol):
@@ -223,7 +225,7 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with acquire(self._folder / "lock", WAIT):
             found = snapshots.newest_first(self._folder)
-            if found and found[0].name >= _named(vid, removed):
+            if found and found[0].name >= _named(vid, removed) and (found[0] / _VECTORS).exists():
                 snapshots.keep_only(found[0])
             elif found and _alive(base) + _alive(tail) > SNAPSHOT_FROM:
                 parts = (part for block in (base, tail) for part in block.parts())
@@ -306,6 +308,8 @@ class VectorIndex:
             state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
             final = self._folder / _named(vid, removed)
+            if final.exists():  # the same vectors with 32 bits a number
+                final.rename(draft.with_name(f"{draft.name}-old"))
             draft.rename(final)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -365,28 +369,30 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     if not (folder / "state.json").exists():
         raise snapshots.OutdatedError(f"{folder.name} was being deleted")
     state = json.loads((folder / "state.json").read_text())
-    if state["format"] != _FORMAT or state["identity"] != identity:
+    if state["format"] not in _STORED or state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+    vectors, stored = _STORED[state["format"]]
     if folder.name != _named(state["vid"], state["removed"]):
         raise ValueError("state.json is damaged")
     for name, checksum in state["sums"].items():
-        if name != _VECTORS and snapshots.checksum(folder / name) != checksum:
+        if name != vectors and snapshots.checksum(folder / name) != checksum:
             raise ValueError(f"{name} is damaged")
     pids, dids, sums = (np.load(folder / name) for name in ("pids.npy", "dids.npy", _SUMS))
     found = quantized_codes.load(folder)
     coded = len(pids) if found is None else len(found)
-    if not len(pids) == len(dids) == len(sums) == coded or (folder / _VECTORS).stat().st_size != 2 * dim * len(pids):
+    size = np.dtype(stored).itemsize * dim * len(pids)
+    if not len(pids) == len(dids) == len(sums) == coded or (folder / vectors).stat().st_size != size:
         raise ValueError("it is not whole")
-    return Block(pids, dids, _rows(folder / _VECTORS, sums, dim), found), state
+    return Block(pids, dids, _rows(folder / vectors, sums, dim, stored), found), state
 
 
-def _rows(path: Path, sums: Sums, dim: int) -> Rows:
+def _rows(path: Path, sums: Sums, dim: int, stored: str = HALF) -> Rows:
     if 4 * len(sums) * dim > IN_MEMORY:
-        return Filed(path, sums, dim)
-    stored = np.fromfile(path, dtype="<f2").reshape(len(sums), dim)
-    if not np.array_equal(row_sums(stored), sums):
+        return Filed(path, sums, dim, stored)
+    rows = np.fromfile(path, dtype=stored).reshape(len(sums), dim)
+    if not np.array_equal(row_sums(rows), sums):
         raise DamagedError(f"{path.name} is damaged")
-    return Held(widened(stored))
+    return Held(widened(rows.astype(HALF, copy=False)))
 
 
 def _named(vid: int, removed: int) -> str:

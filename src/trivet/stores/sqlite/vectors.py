@@ -167,8 +167,8 @@ class SqliteVectorIndex:
                 # a damaged one is left as it is: a new checksum would hide the damage
                 new = [(number, rounded(data)) for number, data, kept in rows if kept in (None, zlib.crc32(data))]
                 connection.executemany("UPDATE vectors SET data = ? WHERE vid = ?", [(data, at) for at, data in new])
-                sums = [(zlib.crc32(data), at) for at, data in new]
-                connection.executemany("UPDATE seals SET sum = ? WHERE vid = ?", sums)
+                sums = [(number, zlib.crc32(data)) for number, data in new]
+                connection.executemany("INSERT OR REPLACE INTO seals VALUES (?, ?)", sums)
             if len(rows) < HALVED:
                 return
             vid = rows[-1][0]
