@@ -13,7 +13,7 @@ import pytest
 
 import trivet
 from trivet.stores.indexes import snapshots
-from trivet.stores.sqlite import vector_index
+from trivet.stores.sqlite import quantized_codes, vector_index
 from trivet.stores.sqlite import vectors as vectors_module
 from trivet.stores.sqlite.half_precision import ROUNDING, floats, halves, rounded, widened
 from trivet.stores.sqlite.vector_block import row_sums
@@ -126,6 +126,7 @@ def test_a_rewriting_that_was_interrupted_goes_on_later(old: Path, monkeypatch: 
 def wide(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, VectorList]:
     """A snapshot as the trivet before left it, and its records."""
     monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 100)
+    monkeypatch.setattr(quantized_codes, "SLICE", 64)  # it is read in parts
     if request.param == "in its file":
         monkeypatch.setattr(vector_index, "IN_MEMORY", 0)
     records = VectorList()

@@ -389,10 +389,15 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
 def _rows(path: Path, sums: Sums, dim: int, stored: str = HALF) -> Rows:
     if 4 * len(sums) * dim > IN_MEMORY:
         return Filed(path, sums, dim, stored)
-    rows = np.fromfile(path, dtype=stored).reshape(len(sums), dim)
-    if not np.array_equal(row_sums(rows), sums):
-        raise DamagedError(f"{path.name} is damaged")
-    return Held(widened(rows.astype(HALF, copy=False)))
+    held = np.empty((len(sums), dim), dtype=np.float32)
+    with path.open("rb") as file:
+        for start in range(0, len(sums), quantized_codes.SLICE):  # a part fits into the caches of a core
+            part = held[start : start + quantized_codes.SLICE]
+            rows = np.fromfile(file, dtype=stored, count=part.size).reshape(part.shape)
+            if not np.array_equal(row_sums(rows), sums[start : start + len(part)]):
+                raise DamagedError(f"{path.name} is damaged")
+            part[:] = widened(rows.astype(HALF, copy=False))
+    return Held(held)
 
 
 def _named(vid: int, removed: int) -> str:
