@@ -108,7 +108,8 @@ def asked(memory: Engine, query: str, leg: str, k: int, **how: Any) -> Results:
 
 
 def scored(results: Results) -> list[tuple[str, float]]:
-    return [(hit.id, round(hit.contributions[0].raw, 5)) for hit in results]
+    # few digits: the same cosine is added up in another order under a narrow filter, and must round the same
+    return [(hit.id, round(hit.contributions[0].raw, 3)) for hit in results]
 
 
 @pytest.mark.parametrize("path", ["tail", "disk"])

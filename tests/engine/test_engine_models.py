@@ -13,6 +13,7 @@ import pytest
 from trivet.engine import Engine, background
 from trivet.engine.models import EMBED_AT_ONCE
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, StoreError
+from trivet.stores.sqlite.half_precision import ROUNDING
 
 Open = Callable[..., Engine]
 
@@ -302,10 +303,10 @@ class TestAnotherEngineChangedTheModel:
         found = one.search("copper kettle", alpha=1)
         assert found.degraded == ()
         assert found[0].id == "a"
-        assert found[0].contributions[0].raw == pytest.approx(1.0, abs=1e-5)
+        assert found[0].contributions[0].raw == pytest.approx(1.0, abs=ROUNDING)
         one.add("copper lantern", id="c")
         assert (one.stats().model, one.stats().pending) == ("hashing/64/1", 0)
-        assert one.search("copper lantern", alpha=1)[0].contributions[0].raw == pytest.approx(1.0, abs=1e-5)
+        assert one.search("copper lantern", alpha=1)[0].contributions[0].raw == pytest.approx(1.0, abs=ROUNDING)
 
     def test_it_never_compares_vectors_of_two_models(self, open_store: Open, taught: Any) -> None:
         old, new = taught("apple", "pear", name="old"), taught("pear", "apple", name="new")
@@ -377,7 +378,7 @@ class TestGivenVectors:
     def test_length_does_not_matter(self, given: Engine, size: float) -> None:
         given.add("diagonal", id="d", vector=[size, size])
         found = {hit.id: hit.contributions[0].raw for hit in given.search("q", vector=[size, size], alpha=1)}
-        assert found == pytest.approx({"d": 1.0, "x": math.sqrt(0.5), "y": math.sqrt(0.5)}, abs=1e-6)
+        assert found == pytest.approx({"d": 1.0, "x": math.sqrt(0.5), "y": math.sqrt(0.5)}, abs=ROUNDING)
 
     def test_a_zero_vector_is_near_to_nothing(self, given: Engine) -> None:
         """Cosine of a zero vector is NaN in seed 004."""
@@ -458,7 +459,7 @@ class TestOwnEmbeddersThatMisbehave:
         monkeypatch.setattr(model, "embed_passages", lambda texts: [[30.0, 40.0]] * len(texts))
         memory.add("long vector", id="a")
         (hit,) = memory.search("cat", alpha=1)
-        assert hit.contributions[0].raw == pytest.approx(0.6)
+        assert hit.contributions[0].raw == pytest.approx(0.6, abs=ROUNDING)
 
 
 def test_a_document_whose_vector_finds_no_room_is_stored_and_the_answer_says_so(

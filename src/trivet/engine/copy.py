@@ -190,6 +190,8 @@ def _verified(
 
 def _reading(collection: Collection, mid: int | None, progress: Progress | None) -> dict[str, Any]:
     """Return counts, and hashes that do not depend on the order: sums of the hashes of the items."""
+    import numpy as np
+
     links = _outgoing(collection)
     found: dict[str, Any] = {"documents": 0, "links": sum(map(len, links.values())), "hash": 0}
     found |= {"vectors": 0, "vector_hash": 0}
@@ -202,7 +204,8 @@ def _reading(collection: Collection, mid: int | None, progress: Progress | None)
             found["hash"] = _summed(found["hash"], line.encode())
             for digest, data in vectors.get(did, {}).items():
                 found["vectors"] += 1
-                found["vector_hash"] = _summed(found["vector_hash"], document.id.encode() + digest + data)
+                rounded = np.frombuffer(data, dtype="<f4").astype("<f2").tobytes()  # SQLite keeps 16 bits a number
+                found["vector_hash"] = _summed(found["vector_hash"], document.id.encode() + digest + rounded)
         found["documents"] += len(batch)
         if progress:
             progress(f"verify {collection.name}", found["documents"], max(total, found["documents"]))

@@ -364,8 +364,8 @@ class Engine:
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Erase deleted documents from every file of the store and give the space back.
 
-        Expired documents are erased first. Searches go on; writers wait while the file is rewritten, which needs the
-        space of two more copies for a moment.
+        Expired documents are erased first. Vectors that an older trivet stored with 32 bits a number get 16. Searches
+        go on; writers wait while the file is rewritten, which needs the space of two more copies for a moment.
         """
         self._check_whole("compact")
         self._collection.maintenance.check_locks()

@@ -18,6 +18,7 @@ import numpy as np
 import trivet
 from trivet.stores.indexes import graph_index
 from trivet.stores.sqlite import term_index, vector_index
+from trivet.stores.sqlite.half_precision import ROUNDING
 
 COUNT = 16
 ANIMALS = ("otter", "heron", "badger", "lynx", "marten", "stoat", "vole", "wren", "finch", "newt")
@@ -75,7 +76,7 @@ def check(engine: trivet.Engine) -> None:
             hits = ask(engine, query, leg)
             assert hits and hits[0].id == f"d{number}", f"{leg} finds {[hit.id for hit in hits]} for d{number}"
             if leg == "dense":
-                assert abs(hits[0].contributions[0].raw - 1.0) < 1e-5, hits[0].contributions
+                assert abs(hits[0].contributions[0].raw - 1.0) <= ROUNDING, hits[0].contributions
     results = engine.search("otter river", weights={"graph": 1})
     assert not [item for item in results.degraded if item.part == "graph"], results.degraded
     engine.search("otter river but not lamp", k=COUNT, rerankers=["learned", "avoid"])  # reads positions of terms

@@ -108,7 +108,7 @@ class PassageList:
 
 
 class VectorList:
-    """Vectors by passage, likewise."""
+    """Vectors by passage, likewise, rounded to 16 bits a number as the records are."""
 
     def __init__(self) -> None:
         self.rows: dict[int, tuple[int, int, Vector]] = {}
@@ -122,7 +122,7 @@ class VectorList:
         self._last += 1
         self.version += 1
         pid = self._last if pid is None else pid
-        self.rows[self._last] = (pid, did, np.asarray(vector, dtype=np.float32))
+        self.rows[self._last] = (pid, did, np.asarray(vector).astype(np.float16).astype(np.float32))
         return pid
 
     def remove(self, pid: int) -> None:
@@ -141,7 +141,7 @@ class VectorList:
         rows = rows if limit < 0 else rows[:limit]
         if not rows:
             return vid, [], [], b""
-        data = b"".join(row[3].astype("<f4").tobytes() for row in rows)
+        data = b"".join(row[3].astype("<f2").tobytes() for row in rows)
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:

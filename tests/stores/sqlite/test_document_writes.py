@@ -227,7 +227,8 @@ def test_vectors_of_a_passage_that_went_meanwhile_are_passed_over(
     engine.add("one", id="a")
     model = collection.state().model
     assert model is not None
-    ((pid, data),) = table(collection, "SELECT pid, data FROM vectors")
+    ((pid,),) = table(collection, "SELECT pid FROM vectors")
+    (data,) = collection.vectors.of_documents(model.mid, [1]).values()
     collection.vectors.add(model.mid, [(pid, data), (999, data)])
     assert collection.state().model == model
     assert table(collection, "SELECT pid FROM vectors") == [(pid,)]
@@ -305,7 +306,7 @@ def test_a_document_given_again_with_its_vector_is_unchanged() -> None:
         given = {"id": "a", "text": "tea", "vector": [0.1, 0.2, 0.3]}
         engine.add(given)
         passages = table(collection, "SELECT pid FROM passages")
-        (data,) = table(collection, "SELECT data FROM vectors")[0]
+        (data,) = collection.vectors.of_documents(1, [1]).values()
         assert engine.add([given, {**given, "id": "b"}]).unchanged == 1
         # what was exported: of length 1 already, and rounded
         kept = list(memoryview(data).cast("f"))
@@ -322,7 +323,7 @@ def test_a_vector_in_place_of_several_passages_is_news() -> None:
     with trivet.open(":memory:", embedder="hashing:8") as engine:
         engine.add({"id": "a", "text": LONG})
         engine.wait()
-        (data,) = {bytes(row[0]) for row in table(engine._collection, "SELECT data FROM vectors LIMIT 1")}  # type: ignore[arg-type]
+        data, *_ = engine._collection.vectors.by_hash(1, [1])[1].values()
         vector = list(memoryview(data).cast("f"))
         assert engine.add({"id": "a", "text": LONG, "vector": vector}).updated == 1
         assert table(engine._collection, "SELECT count(*) FROM passages") == [(1,)]  # type: ignore[arg-type]

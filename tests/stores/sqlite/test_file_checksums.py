@@ -26,7 +26,7 @@ FILES = (
     "*.fieldnorm",
     "*.fast",
     "*.del",
-    "vectors.f32",
+    "vectors.f16",
     "sums.npy",
     "meta.json",
     "state.json",
@@ -125,11 +125,11 @@ def test_a_snapshot_that_says_it_has_read_more_is_not_used(store: Path) -> None:
 
 @pytest.mark.parametrize("dim", [4, 5, 64])
 def test_a_sum_tells_changed_and_exchanged_words(dim: int) -> None:
-    rows = np.random.default_rng(2).standard_normal((50, dim)).astype(np.float32)
+    rows = np.random.default_rng(2).standard_normal((50, dim)).astype(np.float16)
     sums = row_sums(rows)
     for at in range(dim):
         changed = rows.copy()
-        changed[:, at] = np.nextafter(changed[:, at], np.float32(2))
+        changed[:, at] = np.nextafter(changed[:, at], np.float16(2))
         assert (row_sums(changed) != sums).all()
         exchanged = rows.copy()
         exchanged[:, [0, at]] = exchanged[:, [at, 0]]
@@ -137,13 +137,13 @@ def test_a_sum_tells_changed_and_exchanged_words(dim: int) -> None:
 
 
 def test_rows_in_a_file_are_compared_each_time_they_are_read(tmp_path: Path) -> None:
-    rows = np.random.default_rng(3).standard_normal((20, 8)).astype("<f4")
+    rows = np.random.default_rng(3).standard_normal((20, 8)).astype("<f2")
     rows.tofile(tmp_path / "v")
     filed = Filed(tmp_path / "v", row_sums(rows), 8)
     assert np.array_equal(filed.take(np.array([3, 4, 9])), rows[[3, 4, 9]])
     with (tmp_path / "v").open("r+b") as file:
-        file.seek(32 * 9)
+        file.seek(2 * 8 * 9)
         file.write(b"\1")
     assert np.array_equal(filed.take(np.array([3, 4])), rows[[3, 4]])
     with pytest.raises(DamagedError):
-        filed.scores(np.array([9]), rows[0])
+        filed.scores(np.array([9]), rows[0].astype(np.float32))

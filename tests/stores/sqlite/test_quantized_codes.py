@@ -115,11 +115,12 @@ def test_a_narrow_mask_is_compared_as_a_whole() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 500])
 def test_scores_are_the_products_however_the_rows_are_held(count: int, tmp_path: Path) -> None:
-    rows = clustered(600)
-    rows.tofile(tmp_path / "v")
+    stored = clustered(600).astype(np.float16)
+    rows = stored.astype(np.float32)
+    stored.tofile(tmp_path / "v")
     chosen = np.sort(np.random.default_rng(count).choice(600, count, replace=False)).astype(np.int64)
     query = clustered(1, seed=8)[0]
-    for each in (Held(rows), Filed(tmp_path / "v", row_sums(rows), DIM)):
+    for each in (Held(rows), Filed(tmp_path / "v", row_sums(stored), DIM)):
         assert each.scores(chosen, query) == pytest.approx(rows[chosen] @ query, abs=1e-5)
         assert each.scores(None, query) == pytest.approx(rows @ query, abs=1e-5)
 
@@ -133,11 +134,11 @@ def test_a_mask_keeps_every_row_that_it_was_made_of() -> None:
 
 
 def test_a_file_is_read_row_by_row_and_in_runs(tmp_path: Path) -> None:
-    rows = clustered(40)
+    rows = clustered(40).astype(np.float16)
     rows.tofile(tmp_path / "v")
     filed = Filed(tmp_path / "v", row_sums(rows), DIM)
     for wanted in ([3], [0, 1, 2, 7, 8, 39], [], list(range(40)), [9, 5, 6, 2]):
         assert (filed.take(np.array(wanted, dtype=np.int64)) == rows[wanted]).all()
     assert (filed.take(None) == rows).all()
     with pytest.raises(DamagedError, match="shorter"):
-        Filed(tmp_path / "v", row_sums(clustered(50)), DIM).take(np.array([45]))
+        Filed(tmp_path / "v", row_sums(clustered(50).astype(np.float16)), DIM).take(np.array([45]))

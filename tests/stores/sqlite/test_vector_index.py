@@ -12,6 +12,7 @@ import pytest
 
 from trivet.errors import StoreError
 from trivet.stores.sqlite import quantized_codes, vector_index
+from trivet.stores.sqlite.half_precision import ROUNDING
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.vector_index import VectorIndex
 
@@ -131,7 +132,7 @@ def test_a_vector_of_nothing_is_never_near(tmp_path: Path) -> None:
     index = opened(tmp_path / "m", records)
     found = index.best(clustered(1)[0], 10, None)
     assert [did for _, _, did in found] == [2], "zero is above -1 and would stand first"
-    assert found[0][0] == pytest.approx(-1.0)
+    assert found[0][0] == pytest.approx(-1.0, abs=ROUNDING)
 
 
 # --- a large collection: snapshot and codes ---------------------------------------------------------------------------

@@ -110,8 +110,8 @@ def forward_missing(store: Path, other: Path) -> None:
 def rewritten(store: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
     """Change the vectors of the snapshot, with sums and checksums that agree with the change."""
     folder = snapshots.newest_first(index_of(store, "meaning-*"))[0]
-    rows = change(np.fromfile(folder / "vectors.f32", dtype="<f4").reshape(heal.COUNT, -1))
-    rows.astype("<f4").tofile(folder / "vectors.f32")
+    rows = change(np.fromfile(folder / "vectors.f16", dtype="<f2").reshape(heal.COUNT, -1))
+    rows.tofile(folder / "vectors.f16")
     np.save(folder / "sums.npy", vector_block.row_sums(rows))
     resealed(folder)
 

@@ -16,6 +16,7 @@ from typing import Any
 from trivet.errors import ModelReplacedError, StoreBusyError
 from trivet.stores.contract import Text
 from trivet.stores.indexes.snapshots import PrunedError
+from trivet.stores.sqlite.half_precision import halves
 from trivet.stores.sqlite.rows import CollectionRows, chunks, fetch_spans, marks
 from trivet.text.concepts import Triple, triples_of
 
@@ -100,22 +101,25 @@ class ChangeFeed:
         return {did: triples_of(json.loads(meta)) for did, meta in rows}
 
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
-        """Return (last vid, pids, dids, float32 bytes) of a model's vectors after ``vid``."""
+        """Return (last vid, pids, dids, float16 bytes) of a model's vectors after ``vid``."""
         return self.vectors_between(mid, vid, LARGEST, limit)
 
     def vectors_between(self, mid: int, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]:
-        """Return (last vid, pids, dids, float32 bytes) of a model's vectors after ``vid`` up to ``last``."""
+        """Return (last vid, pids, dids, float16 bytes) of a model's vectors after ``vid`` up to ``last``."""
         rows = self._newest(
             "SELECT v.vid, v.pid, p.did, v.data FROM vectors v JOIN passages p ON p.pid = v.pid "
             "WHERE v.vid > ? AND v.vid <= ? AND +v.mid = ? ORDER BY v.vid LIMIT ?",
             (vid, last, mid, limit),
         )
         # after the vectors: a model that is still there had all of them when they were read
-        if not self._newest("SELECT 1 FROM models WHERE mid = ?", (mid,)):
+        model = self._newest("SELECT dim FROM models WHERE mid = ?", (mid,))
+        if not model:
             raise ModelReplacedError(f"collection: {self._rows.name!r} was re-embedded with another model meanwhile")
         if not rows:
             return vid, [], [], b""
-        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], b"".join(row[3] for row in rows)
+        dim = int(model[0][0])
+        data = b"".join([halves(row[3], dim) for row in rows])
+        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of an index that is about to be written to disk.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -18,6 +17,7 @@ from typing import Any
 from trivet.filters import Filter, flatten
 from trivet.stores.contract import Prepared, Written
 from trivet.stores.scoped import check_within
+from trivet.stores.sqlite.half_precision import ROUNDING, floats, rounded
 from trivet.stores.sqlite.rows import COLUMNS, chunks, document_of, marks, time_of, visible
 from trivet.text.concepts import triples_of
 from trivet.types import SUPERSEDES, Document, Link
@@ -190,20 +190,25 @@ def _add_passages(
 
 
 def _has_vector(connection: sqlite3.Connection, mid: int | None, did: int, vector: bytes) -> bool:
-    """Tell whether the document has this vector already, up to the rounding of another normalisation."""
+    """Tell whether the document has this vector already, up to rounding and to that of another normalisation."""
     sql = "SELECT v.data FROM passages p LEFT JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did = ? LIMIT 2"
     known = connection.execute(sql, (mid, did)).fetchall()
-    if len(known) != 1 or known[0][0] is None or len(known[0][0]) != len(vector):
+    if len(known) != 1 or known[0][0] is None or len(known[0][0]) not in (len(vector), len(vector) // 2):
         return False
-    one, other = array("f", known[0][0]), array("f", vector)
-    return known[0][0] == vector or all(abs(was - now) <= ROUNDED for was, now in zip(one, other, strict=True))
+    import numpy as np
+
+    now = np.frombuffer(vector, dtype="<f4")
+    was = np.frombuffer(floats(known[0][0], len(now)), dtype="<f4")
+    return bool((np.abs(was - now) <= ROUNDED + ROUNDING * np.abs(was)).all())
 
 
 def _vectors_of(connection: sqlite3.Connection, cid: int, did: int) -> dict[tuple[int, bytes], bytes]:
     """Map (model, hash of the text) to the vector, for the passages of a document."""
-    mids = [mid for (mid,) in connection.execute("SELECT mid FROM models WHERE cid = ?", (cid,))]
+    models = connection.execute("SELECT mid, dim FROM models WHERE cid = ?", (cid,)).fetchall()
     sql = "SELECT p.hash, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did = ?"
-    return {(mid, digest): data for mid in mids for digest, data in connection.execute(sql, (mid, did))}
+    return {
+        (mid, digest): floats(data, dim) for mid, dim in models for digest, data in connection.execute(sql, (mid, did))
+    }
 
 
 def _keep_vectors(connection: sqlite3.Connection, embedded: Mapping[int, Mapping[tuple[int, bytes], bytes]]) -> None:
@@ -221,7 +226,7 @@ def _add_first_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequen
     if connection.execute("SELECT 1 FROM models WHERE mid = ?", (mid,)).fetchone() is None:
         return
     first = take(connection, "vector", len(vectors))
-    numbered = [(first + index, pid, data) for index, (pid, data) in enumerate(vectors)]
+    numbered = [(first + index, pid, rounded(data)) for index, (pid, data) in enumerate(vectors)]
     connection.executemany(
         "INSERT INTO vectors VALUES (?, ?, ?, ?)", [(vid, mid, pid, data) for vid, pid, data in numbered]
     )
@@ -232,6 +237,7 @@ def _add_first_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequen
 def add_vectors(connection: sqlite3.Connection, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
     """Add (pid, float32 bytes); skip a passage that has one already, or that was deleted meanwhile, also its model."""
     first = take(connection, "vector", len(vectors))
+    vectors = [(pid, rounded(data)) for pid, data in vectors]
     stored = connection.executemany(
         "INSERT OR IGNORE INTO vectors "
         "SELECT ?, m.mid, p.pid, ? FROM passages p, models m WHERE p.pid = ? AND m.mid = ?",

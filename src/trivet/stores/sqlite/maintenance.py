@@ -185,6 +185,7 @@ class SqliteMaintenance:
             index.rewrite(progress)
         for snapshot in self._snapshots_on_disk():
             snapshot.rewrite()
+        self._vectors.halve()
         self._imports.clear()  # it holds ids
         return self.prune()
 

@@ -133,7 +133,11 @@ def _vectors(connection: sqlite3.Connection) -> Iterator[str]:
     for vid, pid, data, seal, dim, owned in rows:
         if dim is None or not owned:
             yield f"vectors: number {vid} is of a model or a passage that is not here"
-        elif not isinstance(data, bytes) or len(data) != 4 * dim or (seal is not None and zlib.crc32(data) != seal):
+        elif (
+            not isinstance(data, bytes)
+            or len(data) not in (2 * dim, 4 * dim)
+            or (seal is not None and zlib.crc32(data) != seal)
+        ):
             yield f"vectors: number {vid} (passage {pid}) is not what was written"
     (strays,) = connection.execute(
         "SELECT count(*) FROM seals WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.vid = seals.vid)"

@@ -78,7 +78,7 @@ CREATE TABLE vectors (
     vid INTEGER PRIMARY KEY,
     mid INTEGER NOT NULL,
     pid INTEGER NOT NULL,
-    data BLOB NOT NULL              -- float32, little-endian, unit length or all zero
+    data BLOB NOT NULL              -- float16, little-endian, unit length or all zero; float32 from an older trivet
 );
 CREATE UNIQUE INDEX vectors_passage ON vectors (mid, pid);
 
@@ -241,6 +241,10 @@ CREATE TABLE expiries (
 CREATE INDEX expiries_at ON expiries (cid, at);
 """
 
+# Changes no table: from this schema on a vector has 16 bits a number, which an older trivet cannot read. Those that are
+# there keep their 32 until ``trivet compact``; both are read, and the length tells which (``half_precision.py``).
+M009_HALF_PRECISION = ""
+
 MIGRATIONS: tuple[str, ...] = (
     M001_CREATE_TABLES,
     M002_FEEDBACK,
@@ -250,6 +254,7 @@ MIGRATIONS: tuple[str, ...] = (
     M006_TIMELINE,
     M007_KEY_FILTERS,
     M008_FORGETTING,
+    M009_HALF_PRECISION,
 )
 
 

@@ -28,8 +28,10 @@ from trivet.stores.contract import Found
 from trivet.stores.indexes import snapshots
 from trivet.stores.indexes.file_locks import acquire
 from trivet.stores.sqlite import quantized_codes
+from trivet.stores.sqlite.half_precision import widened
 from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.vector_block import (
+    HALF,
     Block,
     DamagedError,
     Filed,
@@ -57,15 +59,16 @@ IN_MEMORY = 256_000_000  # bytes of vectors in memory; more stay in their file, 
 HIGHEST = 1.01  # a larger cosine means a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot
 PRUNED_TRIES = 3  # attempts to read what is new while other processes prune removals
-_FORMAT = 7
-_VECTORS, _SUMS = "vectors.f32", "sums.npy"
+_FORMAT, _WIDE_FORMAT = 8, 7
+_VECTORS, _SUMS = "vectors.f16", "sums.npy"
+_STORED = {_FORMAT: (_VECTORS, HALF), _WIDE_FORMAT: ("vectors.f32", "<f4")}  # by format: the file, and its numbers
 
 
 class Source(Protocol):
     """What the index reads from the records (``ChangeFeed``, or a list in a test)."""
 
     def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
-        """Return (last vid, pids, dids, float32 bytes) of the vectors of a model after ``vid``."""
+        """Return (last vid, pids, dids, float16 bytes) of the vectors of a model after ``vid``."""
 
     def vectors_between(self, mid: int, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
 
@@ -151,10 +154,10 @@ class VectorIndex:
             self._removed = removed[-1][0]
 
     def _usable(self, pids: list[int], dids: list[int], data: bytes) -> Part:
-        fresh = np.frombuffer(data, dtype="<f4").reshape(len(pids), self._dim)
+        fresh = widened(np.frombuffer(data, dtype="<f2")).reshape(len(pids), self._dim)
         usable = np.einsum("ij,ij->i", fresh, fresh) > 0  # the vector of an empty text is zero
         if usable.all():
-            return np.asarray(pids, dtype=np.int64), np.asarray(dids, dtype=np.int64), fresh.astype("f4", copy=False)
+            return np.asarray(pids, dtype=np.int64), np.asarray(dids, dtype=np.int64), fresh
         kept = np.flatnonzero(usable)
         return np.asarray(pids, dtype=np.int64)[kept], np.asarray(dids, dtype=np.int64)[kept], fresh[kept]
 
@@ -222,7 +225,7 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with acquire(self._folder / "lock", WAIT):
             found = snapshots.newest_first(self._folder)
-            if found and found[0].name >= _named(vid, removed):
+            if found and found[0].name >= _named(vid, removed) and (found[0] / _VECTORS).exists():
                 snapshots.keep_only(found[0])
             elif found and _alive(base) + _alive(tail) > SNAPSHOT_FROM:
                 parts = (part for block in (base, tail) for part in block.parts())
@@ -289,8 +292,9 @@ class VectorIndex:
                 for pid, did, vectors in parts:
                     pids.append(pid)
                     dids.append(did)
-                    sums.append(row_sums(vectors))
-                    file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
+                    stored = vectors.astype("<f2")  # loses nothing: the records have no more bits
+                    sums.append(row_sums(stored))
+                    file.write(stored.view(np.uint8).data)
             vid, checkpoint = last()
             np.save(draft / "pids.npy", numbers := np.concatenate(pids))
             np.save(draft / "dids.npy", np.concatenate(dids))
@@ -304,6 +308,8 @@ class VectorIndex:
             state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
             final = self._folder / _named(vid, removed)
+            if final.exists():  # the same vectors with 32 bits a number
+                final.rename(draft.with_name(f"{draft.name}-old"))
             draft.rename(final)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -363,27 +369,34 @@ def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]
     if not (folder / "state.json").exists():
         raise snapshots.OutdatedError(f"{folder.name} was being deleted")
     state = json.loads((folder / "state.json").read_text())
-    if state["format"] != _FORMAT or state["identity"] != identity:
+    if state["format"] not in _STORED or state["identity"] != identity:
         raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+    vectors, stored = _STORED[state["format"]]
     if folder.name != _named(state["vid"], state["removed"]):
         raise ValueError("state.json is damaged")
     for name, checksum in state["sums"].items():
-        if name != _VECTORS and snapshots.checksum(folder / name) != checksum:
+        if name != vectors and snapshots.checksum(folder / name) != checksum:
             raise ValueError(f"{name} is damaged")
     pids, dids, sums = (np.load(folder / name) for name in ("pids.npy", "dids.npy", _SUMS))
     found = quantized_codes.load(folder)
     coded = len(pids) if found is None else len(found)
-    if not len(pids) == len(dids) == len(sums) == coded or (folder / _VECTORS).stat().st_size != 4 * dim * len(pids):
+    size = np.dtype(stored).itemsize * dim * len(pids)
+    if not len(pids) == len(dids) == len(sums) == coded or (folder / vectors).stat().st_size != size:
         raise ValueError("it is not whole")
-    return Block(pids, dids, _rows(folder / _VECTORS, sums, dim), found), state
+    return Block(pids, dids, _rows(folder / vectors, sums, dim, stored), found), state
 
 
-def _rows(path: Path, sums: Sums, dim: int) -> Rows:
+def _rows(path: Path, sums: Sums, dim: int, stored: str = HALF) -> Rows:
     if 4 * len(sums) * dim > IN_MEMORY:
-        return Filed(path, sums, dim)
-    held = np.fromfile(path, dtype="<f4").reshape(len(sums), dim).astype(np.float32, copy=False)
-    if not np.array_equal(row_sums(held), sums):
-        raise DamagedError(f"{path.name} is damaged")
+        return Filed(path, sums, dim, stored)
+    held = np.empty((len(sums), dim), dtype=np.float32)
+    with path.open("rb") as file:
+        for start in range(0, len(sums), quantized_codes.SLICE):  # a part fits into the caches of a core
+            part = held[start : start + quantized_codes.SLICE]
+            rows = np.fromfile(file, dtype=stored, count=part.size).reshape(part.shape)
+            if not np.array_equal(row_sums(rows), sums[start : start + len(part)]):
+                raise DamagedError(f"{path.name} is damaged")
+            part[:] = widened(rows.astype(HALF, copy=False))
     return Held(held)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 import threading
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from trivet.stores.contract import Found, Model, State, Text
 from trivet.stores.indexes.file_locks import acquire, check_not_stopped
 from trivet.stores.sqlite.change_feed import ChangeFeed
 from trivet.stores.sqlite.document_writes import add_vectors
+from trivet.stores.sqlite.half_precision import floats, rounded
 from trivet.stores.sqlite.imports import SqliteImportLog
 from trivet.stores.sqlite.lexical import A_FEW_WRITES
 from trivet.stores.sqlite.rows import CollectionRows, chunks, marks
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from trivet.types import Vector
 
 _MODELS = "SELECT mid, id, spec, dim, vectors FROM models WHERE cid = ?"
+
+HALVED = 4_096  # vectors rewritten in one transaction: other writers wait for some tens of milliseconds
 
 
 class SqliteVectorIndex:
@@ -134,6 +138,11 @@ class SqliteVectorIndex:
         rows = self._all("SELECT id FROM models WHERE mid = ?", (mid,))
         return str(rows[0][0]) if rows else ""
 
+    def _dim(self, mid: int) -> int:
+        """Return the dimensions of a model; 0 for one that was replaced, which has no vectors."""
+        rows = self._newest("SELECT dim FROM models WHERE mid = ?", (mid,))
+        return int(rows[0][0]) if rows else 0
+
     def remove_other_models(self, mid: int) -> None:
         with self._lock:
             self._indexes = {known: index for known, index in self._indexes.items() if known == mid}
@@ -144,6 +153,25 @@ class SqliteVectorIndex:
         for old in self._folder.glob("meaning-*"):
             if old != self._folder_of(mid):
                 shutil.rmtree(old, ignore_errors=True)
+
+    def halve(self) -> None:
+        """Rewrite the vectors that have 32 bits a number; whoever reads them gets the same numbers before and after."""
+        sql = (
+            "SELECT v.vid, v.data, s.sum FROM vectors v JOIN models m ON m.mid = v.mid LEFT JOIN seals s "
+            "ON s.vid = v.vid WHERE v.vid > ? AND m.cid = ? AND length(v.data) = 4 * m.dim ORDER BY v.vid LIMIT ?"
+        )
+        vid = 0
+        while True:
+            with self._rows.write() as connection:
+                rows = connection.execute(sql, (vid, self._cid, HALVED)).fetchall()
+                # a damaged one is left as it is: a new checksum would hide the damage
+                new = [(number, rounded(data)) for number, data, kept in rows if kept in (None, zlib.crc32(data))]
+                connection.executemany("UPDATE vectors SET data = ? WHERE vid = ?", [(data, at) for at, data in new])
+                sums = [(number, zlib.crc32(data)) for number, data in new]
+                connection.executemany("INSERT OR REPLACE INTO seals VALUES (?, ?)", sums)
+            if len(rows) < HALVED:
+                return
+            vid = rows[-1][0]
 
     # --- embedding ----------------------------------------------------------------------------------------------------
 
@@ -169,7 +197,8 @@ class SqliteVectorIndex:
             "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ? AND w.pid = p.pid)",
             (mid, self._cid, *([] if pids is None else [json.dumps(list(pids))]), mid),
         )
-        return [(pid, data) for pid, data in rows if data is not None]
+        dim = self._dim(mid)
+        return [(pid, floats(data, dim)) for pid, data in rows if data is not None]
 
     def add(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         with self._imports.adding_vectors() as connection:
@@ -177,12 +206,13 @@ class SqliteVectorIndex:
 
     def of_documents(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
+        dim = self._dim(mid)
         for chunk in chunks(dids):
             sql = (
                 "SELECT p.did, v.data FROM passages p JOIN vectors v ON v.mid = ? AND v.pid = p.pid WHERE p.did IN "
                 f"({marks(chunk)}) AND (SELECT count(*) FROM passages q WHERE q.did = p.did) = 1"
             )
-            found.update(self._all(sql, (mid, *chunk)))
+            found.update((did, floats(data, dim)) for did, data in self._all(sql, (mid, *chunk)))
         return found
 
     def by_hash(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
@@ -192,8 +222,9 @@ class SqliteVectorIndex:
             (mid, json.dumps(list(dids))),
         )
         found: dict[int, dict[bytes, bytes]] = {}
+        dim = self._dim(mid)
         for did, digest, data in rows:
-            found.setdefault(did, {})[digest] = data
+            found.setdefault(did, {})[digest] = floats(data, dim)
         return found
 
     @contextlib.contextmanager

@@ -13,6 +13,7 @@ import tantivy
 
 from trivet.stores.indexes.differences import Differences, Passages, Report, batches, without_removed
 from trivet.stores.sqlite.forward_index import hash_of
+from trivet.stores.sqlite.half_precision import widened
 from trivet.stores.sqlite.vector_block import DamagedError
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def _compare_rows(
     data: bytes,
     found: Differences,
 ) -> None:
-    right = np.frombuffer(data, dtype="<f4").reshape(len(pids), held.dim)
+    right = widened(np.frombuffer(data, dtype="<f2")).reshape(len(pids), held.dim)
     at, here = cells.at(pids)
     seen[at[here]] = True
     empty = np.einsum("ij,ij->i", right, right) <= 0  # the vector of an empty text is not kept
@@ -293,7 +294,7 @@ def _compare_rows(
     other = cells.dids[at] != dids
     found.add("vectors stand under another document", pids[other].tolist(), dids[other].tolist())
     mine = _rows(held.blocks, cells.lengths[at], held.dim)
-    wrong = (mine.view(np.uint32) != right.astype(np.float32, copy=False).view(np.uint32)).any(axis=1)
+    wrong = (mine.view(np.uint32) != right.view(np.uint32)).any(axis=1)
     found.add("vectors are not those of their passages", pids[wrong].tolist(), dids[wrong].tolist())
 
 
