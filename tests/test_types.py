@@ -70,6 +70,7 @@ def test_a_repr_is_short() -> None:
     assert shown[:2] == ["<Results 'is the pump loud': 12 hits", f"  1 0.62 'p1' {START}"]
     assert (len(shown), shown[-1]) == (12, "  … 2 more>")
     assert repr(results()) == "<Results 'is the pump loud': 0 hits>"
+    assert repr(results(found(1))).startswith("<Results 'is the pump loud': 1 hit\n")
 
 
 START = repr("The pump is <loud> & very loud very loud very loud very loud very loud"[:59] + "…")

@@ -398,7 +398,8 @@ class Results:
     def __repr__(self) -> str:
         lines = [f"  {hit.rank} {hit.relevance:.2f} {hit.id!r} {_short(hit.text)}" for hit in self.hits[:10]]
         more = [f"  … {len(self.hits) - 10} more"] if len(self.hits) > 10 else []
-        return "\n".join((f"<Results {_short(self.query)}: {len(self.hits)} hits", *lines, *more)) + ">"
+        count = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
+        return "\n".join((f"<Results {_short(self.query)}: {count}", *lines, *more)) + ">"
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with one row for each hit: its fields, the shares of the legs, the metadata."""
