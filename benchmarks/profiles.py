@@ -128,8 +128,7 @@ has no time limit here. ▲ significantly above plain z-score fusion, ▼ signif
 
 ## Time
 
-Median milliseconds of a search with the shipped settings, 40 topics, on a machine with other work; the query is
-embedded too.
+Median milliseconds of a search with the shipped settings, 40 topics; the query is embedded too.
 
 {times}
 

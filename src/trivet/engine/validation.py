@@ -32,6 +32,7 @@ MAX_ID = 512  # characters
 MAX_META = 1_000_000  # characters of JSON
 MAX_DEPTH = 32  # of nested metadata
 MAX_PAGE = 1_000  # documents of one page
+UNIT = 2.0**-11  # distance from 1 of a unit vector's length: the largest relative change of a number kept in 16 bits
 
 _encoded = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True
@@ -373,7 +374,10 @@ def feedback(item: Any, name: str = "feedback") -> Feedback:
 
 
 def vector_bytes(value: Any, dim: int, name: str) -> Vector:
-    """Return a caller's vector as float32 of unit length (or all zero)."""
+    """Return a caller's vector as float32 of unit length (or all zero).
+
+    One that has it up to the rounding of a store is kept as it is: so an export is imported without a change.
+    """
     import numpy as np
 
     try:
@@ -385,9 +389,11 @@ def vector_bytes(value: Any, dim: int, name: str) -> Vector:
     largest = max(vector.max(initial=0.0), -vector.min(initial=0.0))
     if not largest < math.inf or np.isnan(vector).any():
         raise InputError(f"{name}: vector holds NaN or infinity")
-    vector = vector / (largest or 1.0)  # first, because the squares of huge values overflow
-    length = math.sqrt(vector.dot(vector))
-    return (vector / (length or 1.0)).astype(np.float32)
+    scaled = vector / (largest or 1.0)  # first, because the squares of huge values overflow
+    length = math.sqrt(scaled.dot(scaled))
+    if abs(length * largest - 1.0) <= UNIT:
+        return vector.astype(np.float32)
+    return (scaled / (length or 1.0)).astype(np.float32)
 
 
 def prepare(
