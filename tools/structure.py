@@ -34,7 +34,7 @@ LIMITS = {
 }
 LONGEST = 10  # modules to list
 #: Names under which callers hold a store or a part of one; a wrapper inside ``stores/`` calls it ``inner``.
-STORE_NAMES = {"collection", "documents", "graph", "index", "lexical", "shelf", "store", "vectors", "whole"}
+STORE_NAMES = {"collection", "documents", "graph", "index", "lexical", "store", "vectors", "whole"}
 NOTES = (
     "The greenhouse door sticks when it rains.",
     "We swapped the irrigation pump for a quieter one.",

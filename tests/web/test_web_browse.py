@@ -40,13 +40,13 @@ def test_facets_and_the_timeline_are_filters(look: Look, site: Any) -> None:
 
 def test_superseded_and_copies_are_shown(look: Look, site: Any) -> None:
     page = look(f"{site.url}/?view=browse")
-    expect(page.locator("li[data-id=winch] .stands")).to_have_text("superseded")
-    expect(page.locator("li[data-id=key] .stands")).to_have_text("duplicate")
+    expect(page.locator("li[data-id=winch] .replaced")).to_have_text("superseded")
+    expect(page.locator("li[data-id=key] .replaced")).to_have_text("duplicate")
     page.get_by_role("button", name="duplicates 2").click()
     expect(page.locator(".documents li")).to_have_count(2)
     assert ids(page) == {"key", "key-copy"}
     page.locator(".open").first.click()
-    expect(page.locator(".standing")).to_contain_text("Duplicate of key-copy")
+    expect(page.locator(".redundancy")).to_contain_text("Duplicate of key-copy")
 
 
 def test_links_are_a_graph_one_can_walk(look: Look, site: Any) -> None:

@@ -143,7 +143,7 @@ def test_a_hit_opens_to_its_account(look: Look, site: Any) -> None:
 def test_what_a_superseded_note_would_have_shown(look: Look, site: Any) -> None:
     page = look(f"{site.url}/?q=winch+slips+under+load+grease")
     expect(page.locator(".hit").first).to_have_attribute("data-id", "winch-new")
-    expect(page.locator(".hit .stands").first).to_have_text("replaces winch")
+    expect(page.locator(".hit .replaced").first).to_have_text("replaces winch")
     page.get_by_text("Is a document missing?").click()
     page.get_by_label("Explain why a document is not in the list").fill("winch")
     page.get_by_role("button", name="Explain").click()

@@ -20,20 +20,20 @@ const PAGE = 50;
 let parts = null;
 let asked = "";
 let opened = null;
-let standing = null; // by: id → what supersedes it; copies: id → its group
+let redundancy = null; // by: id → what supersedes it; copies: id → its group
 
 export function enter(root) {
   asked = "";
   opened = null;
-  standing = null;
+  redundancy = null;
   parts = Object.fromEntries(
-    ["shelf", "facets", "time", "filters", "head", "list"].map((name) => [name, h("div", { class: name })]),
+    ["collections", "facets", "time", "filters", "head", "list"].map((name) => [name, h("div", { class: name })]),
   );
   parts.facets = h("nav", { class: "sidebar", "aria-label": "Facets" });
   fill(
     root,
     h("h1", { class: "unseen" }, "Browse"),
-    parts.shelf,
+    parts.collections,
     h(
       "div",
       { class: "library" },
@@ -61,8 +61,8 @@ export async function update(now) {
   }
   if (now.id && now.id !== opened) {
     opened = now.id;
-    standing ??= await stands();
-    await edit(now.id, standing, changed);
+    redundancy ??= await readRedundancy();
+    await edit(now.id, redundancy, changed);
   } else if (!now.id && opened) {
     opened = null;
     drawer.hide();
@@ -74,7 +74,7 @@ async function refresh(now) {
     const found = await run(now.where);
     if (!found) return;
     const [page, { facets }, time] = found;
-    standing ??= await stands();
+    redundancy ??= await readRedundancy();
     fill(
       parts.facets,
       facets[0].documents
@@ -107,7 +107,7 @@ async function refresh(now) {
   }
 }
 
-async function stands() {
+async function readRedundancy() {
   const found = await attempt(() => ask(here("/standing")));
   return {
     by: new Map((found?.superseded ?? []).map((pair) => [pair.id, pair.by])),
@@ -145,8 +145,8 @@ function draw(page, now) {
 }
 
 function row(one) {
-  const by = standing.by.get(one.id);
-  const copies = standing.copies.get(one.id);
+  const by = redundancy.by.get(one.id);
+  const copies = redundancy.copies.get(one.id);
   return h(
     "li",
     { data: { id: one.id }, class: by && "old" },
@@ -155,11 +155,11 @@ function row(one) {
       null,
       button(titled(one), () => address.write({ id: one.id }, { push: true }), { class: "open", dir: "auto" }),
       h("span", { class: "kind" }, one.kind),
-      by && h("span", { class: "stands", title: `Superseded by ${by}` }, "superseded"),
+      by && h("span", { class: "replaced", title: `Superseded by ${by}` }, "superseded"),
       copies &&
         h(
           "span",
-          { class: "stands", title: `Duplicate of ${copies.filter((id) => id !== one.id).join(", ")}` },
+          { class: "replaced", title: `Duplicate of ${copies.filter((id) => id !== one.id).join(", ")}` },
           "duplicate",
         ),
     ),
@@ -193,8 +193,8 @@ function twice() {
         { class: "facet" },
       ),
     );
-  const old = [...standing.by.keys()];
-  const same = [...standing.copies.keys()];
+  const old = [...redundancy.by.keys()];
+  const same = [...redundancy.copies.keys()];
   return (
     (old.length || same.length) &&
     h(
@@ -209,7 +209,7 @@ function twice() {
 function changed(id) {
   asked = "";
   opened = null;
-  standing = null;
+  redundancy = null;
   const now = address.read();
   if (id === null && now.id) address.write({ id: null });
   else update({ ...now, id: id ?? now.id });
@@ -231,7 +231,7 @@ async function collections() {
         { "aria-current": String(stats.collection === state.collection) },
       ),
     );
-  fill(parts.shelf, h("ul", { "aria-label": "Collections" }, found.map(item)), mayManage() && maker());
+  fill(parts.collections, h("ul", { "aria-label": "Collections" }, found.map(item)), mayManage() && maker());
 }
 
 function maker() {

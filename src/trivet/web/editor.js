@@ -13,7 +13,7 @@ import { formatOf, titled, whole } from "./document_text.js";
 const TYPES = ["see-also", "supersedes", "resolved-by", "part-of"];
 let trail = [];
 
-export async function edit(id, standing, changed) {
+export async function edit(id, redundancy, changed) {
   const one = await attempt(() => ask(documentAt(state.collection, id)));
   if (!one) return;
   const around = await attempt(() => neighbours(one));
@@ -31,7 +31,7 @@ export async function edit(id, standing, changed) {
     titled(one),
     [
       crumbs,
-      marksOf(one, standing, go),
+      marksOf(one, redundancy, go),
       formatOf(one) === "markdown" &&
         h("details", null, h("summary", null, "Formatted text"), whole(one.text, [], "markdown")),
       form(one, changed),
@@ -53,13 +53,13 @@ export async function edit(id, standing, changed) {
   );
 }
 
-function marksOf(one, standing, go) {
-  const by = standing?.by.get(one.id);
-  const copies = standing?.copies.get(one.id)?.filter((id) => id !== one.id) ?? [];
+function marksOf(one, redundancy, go) {
+  const by = redundancy?.by.get(one.id);
+  const copies = redundancy?.copies.get(one.id)?.filter((id) => id !== one.id) ?? [];
   if (!by && !copies.length) return null;
   return h(
     "p",
-    { class: "standing" },
+    { class: "redundancy" },
     by && ["Superseded by ", button(by, () => go(by), { class: "link" }), ". A search shows that one instead. "],
     copies.length > 0 && [
       "Duplicate of ",

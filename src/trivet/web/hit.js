@@ -59,7 +59,7 @@ export function hitRow(hit, full, { open, judge, verdict } = {}) {
         hit.stands_for?.length > 0 &&
           h(
             "span",
-            { class: "stands", title: `Supersedes ${hit.stands_for.join(", ")}` },
+            { class: "replaced", title: `Supersedes ${hit.stands_for.join(", ")}` },
             `replaces ${hit.stands_for[0]}`,
           ),
       ),

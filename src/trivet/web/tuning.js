@@ -24,7 +24,7 @@ export function learning() {
     if (!found || !place.isConnected) return;
     const [qrels, { jobs }] = found;
     const running = jobs.find((job) => job.state === "running");
-    fill(told, standing(qrels, running, begin));
+    fill(told, judgements(qrels, running, begin));
     fill(
       result,
       jobs.length
@@ -49,7 +49,7 @@ export function learning() {
   return { element: place, refresh, stop: () => clearTimeout(timer) };
 }
 
-function standing(qrels, running, begin) {
+function judgements(qrels, running, begin) {
   const judged = qrels.topics.length;
   const lock =
     running || judged < qrels.needed
