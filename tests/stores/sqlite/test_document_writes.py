@@ -139,7 +139,9 @@ def test_row_numbers_are_never_used_twice(engine: trivet.Engine, collection: Sql
             seen[column] |= now
         engine.delete([f"d{at}" for at in range(5)])
     assert rows_of_everything(collection)["documents"] == 0
-    assert counters(collection) == {"document": 20, "passage": 20, "vector": max(seen["vid"]), "removed": 20}
+    taken = counters(collection)
+    assert taken.pop("vector") >= max(seen["vid"])  # more where two threads embedded the same passages
+    assert taken == {"document": 20, "passage": 20, "removed": 20}
 
 
 def test_a_collection_number_is_never_used_twice(engine: trivet.Engine) -> None:
