@@ -49,6 +49,16 @@ def test_superseded_and_copies_are_shown(look: Look, site: Any) -> None:
     expect(page.locator(".redundancy")).to_contain_text("Duplicate of key-copy")
 
 
+def test_with_nothing_to_review_no_count_is_shown(look: Look, bare: Any) -> None:
+    with bare.http as client:
+        for name in ("oar", "sail"):
+            client.put(f"{bare.home}/documents/{name}", json={"text": f"The {name} is in the shed."}).raise_for_status()
+    page = look(bare.page("browse"))
+    expect(page.locator(".documents li")).to_have_count(2)
+    expect(page.locator(".sidebar")).to_contain_text("note")
+    assert page.locator(".sidebar").inner_text().startswith("kind")
+
+
 def test_links_are_a_graph_one_can_walk(look: Look, site: Any) -> None:
     page = look(f"{site.url}/?view=browse&id=mast")
     expect(page.locator("#drawer h2")).to_have_text("Mast step")

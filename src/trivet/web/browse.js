@@ -196,7 +196,7 @@ function twice() {
   const old = [...redundancy.by.keys()];
   const same = [...redundancy.copies.keys()];
   return (
-    (old.length || same.length) &&
+    (old.length > 0 || same.length > 0) &&
     h(
       "details",
       { class: "facets", open: true },
