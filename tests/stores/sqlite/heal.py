@@ -151,16 +151,18 @@ def main(folder: Path, damage: str, only: str = "", attempts: int = 0, seed: str
             told.write_text(json.dumps(answers(engine)))
     right = json.loads(told.read_text())
     assert {path.suffix for path in files} >= {".npy", ".faiss", ".json", ".idx", ".term", ".store", ".fast"}
+    cases = 0
     for name in files if damage in DAMAGES else ():
         for attempt in range(attempts or (2 if damage == "flipped" else 1)):
             if only in str(name):
                 print(f"{damage} {name} {attempt}", flush=True)
-                broken = folder / "broken"
-                shutil.rmtree(broken, ignore_errors=True)
+                cases += 1
+                broken = folder / f"broken{cases}"  # never a folder that a thread of the case before may still read
                 shutil.copytree(whole, broken)
                 rng = random.Random(f"{seed}{damage}/{name.parent.name}/{name.suffix}/{attempt}")
                 DAMAGES[damage](broken / name, rng)
                 check_healed(broken / "memory.db", right)
+                shutil.rmtree(broken)
     print("all healed", flush=True)
 
 

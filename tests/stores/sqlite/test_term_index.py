@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -27,6 +28,7 @@ ENGLISH = Analyzer("en")
 VOCABULARY = [
     f"{first}{second}" for first in ("bra", "cle", "dro", "fli", "gru") for second in ("ndo", "mpu", "stka", "vix")
 ]
+WATCHED = 0.5  # seconds between two looks of tantivy at the newest commit
 
 Open = Callable[..., TermIndex]
 
@@ -403,6 +405,15 @@ def test_a_second_index_reads_what_the_first_wrote(opened: Open) -> None:
     records.passages, records.version, records._last = passages.passages, passages.version, passages._last
     records.checkpoints = passages.checkpoints
     assert dids(ask(opened(records, 0), "brando")) == having(passages, ["brando"])
+
+
+def test_files_of_a_later_commit_are_not_read_before_they_were_checked(opened: Open) -> None:
+    passages = made_up(80)
+    reader, writer = opened(passages, 0), opened(passages, 0)
+    passages.add_all(["brando"])
+    writer.catch_up(passages.version)
+    time.sleep(2.5 * WATCHED)
+    assert reader._index.searcher().num_docs == 81  # the passages and the checkpoint
 
 
 def test_an_index_of_another_identity_is_not_used(opened: Open, tmp_path: Path) -> None:

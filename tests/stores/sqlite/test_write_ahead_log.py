@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,6 +115,26 @@ def test_a_log_that_another_process_is_writing_is_no_damage(left: Path) -> None:
         assert len(ids(left)) == 13
         engine.add("and another", id="d13")
     assert len(ids(left)) == 14
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_the_check_drops_no_lock_that_this_process_holds(left: Path) -> None:
+    """A process that finds no lock takes itself for the first and truncates the -shm file under everybody's feet."""
+    with trivet.open(left) as engine:
+        engine.add("one more", id="d12")
+        with trivet.open(left) as second:
+            assert second.stats().documents == 13
+        assert not can_lock(Path(f"{left}-shm"))
+    kept = len(write_ahead_log._kept)
+    assert ids(left) and len(write_ahead_log._kept) <= kept
+
+
+def can_lock(path: Path) -> bool:
+    """Whether another process can lock the byte that SQLite locks while it has the store open."""
+    code = f"import fcntl; fcntl.lockf(open({str(path)!r}, 'rb+'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0 or "BlockingIOError" in ran.stderr, ran.stderr
+    return ran.returncode == 0
 
 
 def test_a_store_that_was_cut_off_is_not_taken_for_a_new_one(left: Path) -> None:

@@ -271,7 +271,7 @@ class TermIndex:
             return
         if self._index is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._index = tantivy.Index(self.schema, path=str(self._folder))
+            self._index = _unwatched(tantivy.Index(self.schema, path=str(self._folder)))
         ForwardIndex(self._folder).drop_after(self.disk_pid)
         writer = self._index.writer(_HEAP_LARGE if total > MANY else _HEAP_SMALL, 1)
         here, length = self._lengths([gone for _, gone in removed])
@@ -385,7 +385,7 @@ class TermIndex:
             live = _files_of(meta)
             wrong = self._files.damaged(live) or self._files.missing(live)  # before tantivy maps them into memory
             if not wrong:
-                index = tantivy.Index.open(str(self._folder))
+                index = _unwatched(tantivy.Index.open(str(self._folder)))
                 index.reload()
                 searcher = index.searcher()
             if (self._folder / "meta.json").read_bytes() == meta:  # else another process merged segments meanwhile
@@ -547,6 +547,12 @@ def _schema(positions: bool) -> Any:
     builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("state", stored=True, tokenizer_name="raw", index_option="basic")
     return builder.build()
+
+
+def _unwatched(index: Any) -> Any:
+    """Stop tantivy from mapping the files of later commits by itself: a thread of it would do so before any check."""
+    index.config_reader("Manual", 0)
+    return index
 
 
 class DamagedError(Exception):

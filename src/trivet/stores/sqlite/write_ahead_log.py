@@ -14,6 +14,7 @@ import contextlib
 import os
 import sqlite3
 import struct
+import threading
 import time
 from pathlib import Path
 
@@ -87,8 +88,7 @@ def _readable(path: Path, address: str, salt: bytes, seconds: float) -> int:
     try:
         connection.execute("BEGIN")
         granted(path, lambda: connection.execute("SELECT count(*) FROM sqlite_master").fetchone(), seconds)
-        with Path(f"{path}-shm").open("rb") as file:
-            noted = file.read(48)
+        noted = os.pread(_shared_memory(Path(f"{path}-shm")), 48, 0)
         if len(noted) < 48 or (salt and noted[32:40] != salt):
             return 1 << 32  # the log was restarted meanwhile: its commits are in the store
         return int(struct.unpack("=I", noted[16:20])[0])
@@ -96,3 +96,25 @@ def _readable(path: Path, address: str, salt: bytes, seconds: float) -> int:
         return 1 << 32  # no -shm file: a place where SQLite keeps none
     finally:
         connection.close()
+
+
+_kept: dict[tuple[int, int], int] = {}  # -shm files that stay open, by device and inode
+_kept_lock = threading.Lock()
+
+
+def _shared_memory(path: Path) -> int:
+    """Open a -shm file, and keep it open until it is deleted.
+
+    Closing it would drop every POSIX lock that SQLite holds on it in this process, for other connections too. The next
+    process to open the store would take itself for the first and truncate the file, which this process has mapped.
+    """
+    with _kept_lock:
+        for held, file in list(_kept.items()):
+            if not os.fstat(file).st_nlink:
+                os.close(_kept.pop(held))
+        found = path.stat()
+        if (found.st_dev, found.st_ino) not in _kept:
+            file = os.open(path, os.O_RDONLY)
+            found = os.fstat(file)
+            _kept[found.st_dev, found.st_ino] = file
+        return _kept[found.st_dev, found.st_ino]
