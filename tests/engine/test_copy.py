@@ -166,3 +166,14 @@ def test_the_command(filled: tuple[Engine, Any], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "trivet", "copy", engine.path, str(tmp_path / "two.db"), "--only", "words"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("words: 1 document, 0 vectors, 0 links, 1 written; both stores hold the same")
+
+
+def test_no_error_shows_the_password_of_a_server(postgres: Postgres) -> None:
+    url = postgres.fresh().replace("@", ":hunter2@", 1)
+    assert "hunter2" in url
+    with pytest.raises(InputError, match="is both the source and the target") as same:
+        copy(url, url)
+    with pytest.raises(NotFoundError, match="has no 'notes'") as missing:
+        trivet.open(url, "notes", create=False)
+    assert "hunter2" not in f"{same.value} {missing.value}"
+    postgres.sweep()

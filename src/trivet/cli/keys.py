@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from trivet import serialize
 from trivet.cli import options, output
 from trivet.cli.options import argument, option
+from trivet.cli.store import check_store
 from trivet.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def keys(
         raise InputError("keys: `create` and `revoke` need a NAME, `list` takes none")
     if where and action != "create":
         raise InputError("keys: --where goes with `create`; a key's filter cannot be changed, so create another key")
-    _check_store(store, action)
+    if action != "create":  # `create` makes the store: the first start of a service needs a key
+        check_store(store)
     with Keys(store) as found:
         if action == "list":
             _list(found.list(), json)
@@ -48,14 +50,6 @@ def keys(
             output.result(_plain(key), f"revoked {key.name} {key.id}", json)
         else:
             _show_created(*found.create(str(name), scope, bound or (), where or None), json)
-
-
-def _check_store(store: str, action: str) -> None:
-    """Refuse a store that does not exist; ``create`` makes it, because the first start of a service needs a key."""
-    from trivet.engine import is_store
-
-    if action != "create" and not is_store(store):
-        raise InputError(f"store: there is no file {store!r}; name one with --store or TRIVET_STORE")
 
 
 def _show_created(key: Key, text: str, json: bool) -> None:

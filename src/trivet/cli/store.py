@@ -61,18 +61,27 @@ def scorer_or_default(given: str | None) -> str | None:
     return given or os.environ.get(SCORER_VARIABLE) or None
 
 
+def check_store(path: str) -> None:
+    """Raise NotFoundError, with the command that creates it, where the store does not exist."""
+    from trivet.engine import is_store, on_server
+
+    if is_store(path):
+        return
+    if on_server(path):  # the address is not shown: it may hold a password
+        raise NotFoundError("store: there is no trivet store on this server; `trivet add -s ADDRESS TEXT` makes it")
+    place = shlex.quote(path)
+    raise NotFoundError(
+        f"store: there is no file {path!r}; make it with `trivet add -s {place} TEXT` or "
+        f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
+    )
+
+
 def check_exists(path: str, collection: str) -> None:
     """Raise NotFoundError, with the command that creates it, where the store or the collection does not exist."""
-    from trivet.engine import collections_in, is_store, on_server
+    from trivet.engine import collections_in, on_server
 
+    check_store(path)
     place = shlex.quote(path)
-    if not is_store(path):
-        if on_server(path):  # the address is not shown: it may hold a password
-            raise NotFoundError("store: there is no trivet store on this server; `trivet add -s ADDRESS TEXT` makes it")
-        raise NotFoundError(
-            f"store: there is no file {path!r}; make it with `trivet add -s {place} TEXT` or "
-            f"`trivet import -s {place} FOLDER`, or name another with --store or TRIVET_STORE"
-        )
     names = collections_in(path)
     if collection not in names:
         here, place = ("the server", "ADDRESS") if on_server(path) else (repr(path), place)

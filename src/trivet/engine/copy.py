@@ -16,14 +16,13 @@ from typing import Any
 
 from trivet.engine import transfer, validation
 from trivet.errors import InputError, NotFoundError, StoreError
-from trivet.stores import is_there, open_store
+from trivet.stores import is_there, open_store, shown
 from trivet.stores.contract import Collection, Model, Store
-from trivet.types import Document, Link, Passage
+from trivet.types import Document, Link, Passage, StepProgress
 
 MADE_WITH = ("language", "passage_size", "words_only")  # config that a collection keeps for good
 BATCH = 200  # documents read and written at a time
 #: Name of the step, done, total.
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,11 @@ class Copied:
 
 
 def copy(
-    source: str | Path, target: str | Path, collections: Sequence[str] = (), progress: Progress | None = None
+    source: str | Path, target: str | Path, collections: Sequence[str] = (), progress: StepProgress | None = None
 ) -> list[Copied]:
     """Copy collections, all or those named, into another store; both agree when it returns."""
     if str(source) == str(target):
-        raise InputError(f"copy: {str(source)!r} is both the source and the target; name two stores")
+        raise InputError(f"copy: {shown(source)!r} is both the source and the target; name two stores")
     if not is_there(source):
         raise NotFoundError("copy: the source is not a store")
     source_store = open_store(source)
@@ -64,7 +63,7 @@ def copy(
         source_store.close()
 
 
-def _copied(source_store: Store, target_store: Store, name: str, progress: Progress | None) -> Copied:
+def _copied(source_store: Store, target_store: Store, name: str, progress: StepProgress | None) -> Copied:
     source = source_store.collection(name, {}, "")
     state = source.state()
     new = name not in target_store.names()
@@ -100,7 +99,7 @@ def _copied(source_store: Store, target_store: Store, name: str, progress: Progr
 
 def _check(source: Collection, target: Collection) -> None:
     """Refuse a target whose analyser, passages or model differ."""
-    for key in MADE_WITH[:2]:
+    for key in ("language", "passage_size"):  # ``words_only`` follows from the model
         one, other = source.config.get(key), target.config.get(key)
         if one != other:
             differs = f"{target.name!r} exists and was created with {other!r}, not {one!r}"
@@ -163,7 +162,11 @@ def _add_vectors(
 
 
 def _verified(
-    source: Collection, target: Collection, model: tuple[Model, Model] | None, written: int, progress: Progress | None
+    source: Collection,
+    target: Collection,
+    model: tuple[Model, Model] | None,
+    written: int,
+    progress: StepProgress | None,
 ) -> Copied:
     mids = (model[0].mid, model[1].mid) if model else (None, None)
     one = _reading(source, mids[0], progress)
@@ -188,7 +191,7 @@ def _verified(
     )
 
 
-def _reading(collection: Collection, mid: int | None, progress: Progress | None) -> dict[str, Any]:
+def _reading(collection: Collection, mid: int | None, progress: StepProgress | None) -> dict[str, Any]:
     """Return counts, and hashes that do not depend on the order: sums of the hashes of the items."""
     import numpy as np
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trivet.engine.engine import Engine, Progress, Shared, open_collection
+from trivet.engine.engine import Engine, Shared, open_collection
 from trivet.errors import NotFoundError
 from trivet.stores import is_server, is_there, names_in, open_store, restore_store
 from trivet.stores import shown as shown_address
-from trivet.types import Embedder, Restored, Scorer
+from trivet.types import Embedder, Progress, Restored, Scorer
 
 DEFAULT_COLLECTION = "default"
 
@@ -41,7 +41,7 @@ def open(
     """
     if not create and collection not in (names := collections_in(path)):
         where = f"there are: {', '.join(names)}" if names else "the store does not exist"
-        raise NotFoundError(f"collection: {str(path)!r} has no {collection!r}; {where}")
+        raise NotFoundError(f"collection: {shown(path)!r} has no {collection!r}; {where}")
     store = open_store(path)
     try:
         return open_collection(store, collection, embedder, language, passage_size, Shared(store, scorer), background)
