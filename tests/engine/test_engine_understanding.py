@@ -170,6 +170,17 @@ class TestOtherWays:
         ]
         assert engine.search("ladder", **WORDS)[0].context == ()
 
+    @pytest.mark.parametrize("key", ["session", "thread_id", "conversation"])
+    def test_turns_of_another_owner_are_of_another_session(self, open_store: Callable[..., Engine], key: str) -> None:
+        engine = open_store(embedder="none")
+        for turn, text in enumerate(["Hello.", "Where is the ladder?", "In the shed."]):
+            engine.add({"id": f"t{turn}", "text": text, "meta": {key: 1, "user": "ann"}})
+            engine.add({"id": f"o{turn}", "text": "something of Ben's", "meta": {key: 1, "user": "ben"}})
+            engine.add({"id": f"n{turn}", "text": "something of nobody's", "meta": {key: 1}})
+            engine.add({"id": f"p{turn}", "text": "in a project", "meta": {key: 1, "user": "ann", "project": "x"}})
+        (hit,) = engine.search("ladder", neighbours=2, context=0.0, **WORDS)
+        assert [part.text for part in hit.context] == ["Hello.", "In the shed."]
+
     def test_the_passages_beside_a_passage(self, open_store: Callable[..., Engine]) -> None:
         engine = open_store(embedder="none", passage_size=20)
         parts = [f"Chapter {n}.\n\n" + f"plain{n} " * 30 for n in range(5)]

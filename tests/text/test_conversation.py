@@ -28,3 +28,9 @@ def test_a_speaker_or_a_role_says_that_an_assistant_wrote_a_turn() -> None:
     assert not conversation.by_assistant({"speaker": "Ann", "author": "assistant"}) and not conversation.by_assistant(
         {}
     )
+
+
+def test_a_session_of_a_turn_includes_its_owner() -> None:
+    meta = {"thread": 3, "user": "ann", "topic": "ladders", "project": ["a", "list"]}
+    assert conversation.session_of_turn(meta) == {"thread": 3, "user": "ann"}
+    assert conversation.session_of_turn({"user": "ann"}) == {} == conversation.session_of_turn({"session": None})

@@ -9,7 +9,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from trivet.engine.request import Fetched, Plan, Pool, Retrieved
-from trivet.engine.surrounding import context_of
+from trivet.engine.surrounding import neighbours_of
 from trivet.frozen import quick
 from trivet.fusion.relevance import never_increasing, probability
 from trivet.stores.contract import passage_of
@@ -29,9 +29,8 @@ def fetch(
     plan: Plan,
     retrieved: Retrieved,
     pool: Pool,
-    first: int = 1,
 ) -> Fetched:
-    """Read the documents of the candidates and make hits with ranks from ``first`` on.
+    """Read the documents of the candidates and make hits with ranks from 1 on.
 
     Call it in the snapshot that the filter was checked in.
     """
@@ -65,7 +64,7 @@ def fetch(
         lift = lifts.get(key)
         found.append(
             _hit(
-                len(found) + first,
+                len(found) + 1,
                 id,
                 candidate.score,
                 value,
@@ -90,7 +89,7 @@ def relevances(keys: Sequence[Key], pool: Pool) -> list[float]:
     return pool.match.probabilities([pool.found_as.get(key, key) for key in keys] if pool.found_as else keys)
 
 
-def judged(
+def final_relevance(
     hits: Sequence[Hit],
     fetched: Fetched,
     pool: Pool,
@@ -201,19 +200,19 @@ def _shifted(hit: Hit, score: float) -> Hit:
     return replace(hit, score=score, adjustments=(*hit.adjustments, note))
 
 
-def with_context(collection: Collection, hits: Sequence[Hit], plan: Plan) -> list[Hit]:
+def with_surroundings(collection: Collection, hits: Sequence[Hit], plan: Plan) -> list[Hit]:
     """Attach the passages before and after each hit, as far as the caller may see them."""
     size = collection.config.get("passage_size")
     cutting = cut if size is None else lambda text: cut(text, size=size)
     count, where = plan.setup.profile.neighbours, plan.query.where
     documents, exclude = collection.documents, plan.exclude
-    return [replace(hit, context=context_of(hit, count, cutting, documents, where, exclude)) for hit in hits]
+    return [replace(hit, context=neighbours_of(hit, count, cutting, documents, where, exclude)) for hit in hits]
 
 
 def turns_before(collection: Collection, plan: Plan, hits: Sequence[Hit]) -> dict[str, str]:
     """Return the turn before each hit in its session, with its speaker, by the id of the hit."""
     where, exclude = plan.query.where, plan.exclude
-    found = {hit.id: context_of(hit, 1, cut, collection.documents, where, exclude) for hit in hits}
+    found = {hit.id: neighbours_of(hit, 1, cut, collection.documents, where, exclude) for hit in hits}
     return {id: around[0].text for id, around in found.items() if around and around[0].ordinal < 0}
 
 

@@ -75,7 +75,7 @@ class Pipeline:
             deadline.check()
             with self._collection.snapshot():  # the filter and the texts are read in one state
                 plan, pool = self._recheck(plan, pool)
-                pool = self._with_neighbours(plan, pool)
+                pool = self._lift_by_context(plan, pool)
                 context = clock.lap()
                 pool, followed = self._follow(plan, pool)
                 links = clock.lap()
@@ -83,7 +83,7 @@ class Pipeline:
                 page = self._page(plan, retrieved, pool)
                 fetched = clock.lap()
                 if plan.setup.profile.neighbours:
-                    page = replace(page, hits=hits.with_context(self._collection, page.hits, plan))
+                    page = replace(page, hits=hits.with_surroundings(self._collection, page.hits, plan))
                     clock.lap()
             if not page.rewritten or attempt == REWRITTEN_TRIES:
                 break
@@ -138,7 +138,7 @@ class Pipeline:
         fused = fuse(profile.fusion, rankings, weights, rrf_k=profile.rrf_k, normalize=profile.normalize)
         return Pool(fused, weights, Matches(rankings, weights))
 
-    def _with_neighbours(self, plan: Plan, pool: Pool) -> Pool:
+    def _lift_by_context(self, plan: Plan, pool: Pool) -> Pool:
         """Let neighbours in a session add to each other's scores.
 
         Neighbours that no leg found become candidates, as far as they may be seen. A superseded turn still adds to its
@@ -203,7 +203,7 @@ class Pipeline:
             fetched = hits.fetch(self._collection, candidates[plan.offset : end], plan, retrieved, pool)
             keys = keys_of(candidates)
             around = hits.relevances(keys[: plan.offset], pool), hits.relevances(keys[end:], pool)
-            values = hits.judged(fetched.hits, fetched, pool, {}, around)
+            values = hits.final_relevance(fetched.hits, fetched, pool, {}, around)
             found = hits.shown(self._collection, fetched.hits, values, plan, retrieved, fetched)
             return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
         steps = [step for step in plan.setup.rerankers if step.concerns(plan.query)]
@@ -213,7 +213,7 @@ class Pipeline:
         run = _RerankRun(plan.query, pool, profile.min_relevance)
         while True:
             fetched = hits.fetch(self._collection, candidates[:size], plan, retrieved, pool)
-            found, values = run.judged(fetched.hits, steps, fetched, self._lend(plan, fetched))
+            found, values = run.rerank(fetched.hits, steps, fetched, self._lend(plan, fetched))
             if not drops_only or len(found) >= end or size >= len(candidates):
                 break
             size *= 4
@@ -222,7 +222,7 @@ class Pipeline:
             fetched = _joined(fetched, rest)
             drops = [step for step in steps if step.drops_only]
             longer = [*found, *hits.below(found, rest.hits)]
-            found, values = run.judged(longer, drops, fetched, self._lend(plan, fetched))
+            found, values = run.rerank(longer, drops, fetched, self._lend(plan, fetched))
         degraded = (*fetched.degraded, *run.degraded)
         page = slice(plan.offset, end)
         found = hits.shown(self._collection, found[page], values[page], plan, retrieved, fetched)
@@ -276,7 +276,7 @@ class Pipeline:
         pool = self._fuse(plan, retrieved)
         with self._collection.snapshot():
             plan, pool = self._recheck(plan, pool)
-            pool, _ = self._follow(plan, self._with_neighbours(plan, pool))
+            pool, _ = self._follow(plan, self._lift_by_context(plan, pool))
             fetched = hits.fetch(self._collection, pool.candidates[:count], plan, retrieved, pool)
         return plan.query, fetched.hits, self._lend(plan, fetched)
 
@@ -320,7 +320,7 @@ class _RerankRun:
     ms: float = 0.0
     outcomes: dict[int, tuple[str, Reranked]] = field(default_factory=dict)  # by the identity of the reranker
 
-    def judged(
+    def rerank(
         self, found: list[Hit], steps: Sequence[Reranker], fetched: Fetched, tools: Tools
     ) -> tuple[list[Hit], list[float]]:
         """Pass the hits through the rerankers, in order; return those that are relevant enough, and their relevance."""
@@ -330,7 +330,7 @@ class _RerankRun:
             done = step.apply(found, self.query, tools)
             found, self.outcomes[id(step)] = done.hits, (step.name, done)
         self.ms += (time.perf_counter() - started) * 1000
-        values = hits.judged(found, fetched, self.pool, self.read)
+        values = hits.final_relevance(found, fetched, self.pool, self.read)
         enough = sum(value >= self.least for value in values)  # it never increases down the list
         return found[:enough], values[:enough]
 

@@ -1,7 +1,6 @@
 """The metadata keys that say which session a document belongs to, who speaks in it and who owns it.
 
-This is the only place that names them. Where two uses need different keys there are two constants, each with its
-reason.
+Where two uses need different keys there are two constants, each with its reason.
 """
 
 from __future__ import annotations
@@ -42,6 +41,12 @@ OWNER_KEYS = ("tenant", "tenant_id", "namespace", "scope", PROJECT, "project_id"
 #: Keys that identify the session of a turn when the turns before and after it are sought: sessions of the same name
 #: that belong to different owners are different sessions.
 TURN_KEYS = (*SESSION_KEYS, *OWNER_KEYS)
+
+
+def session_of_turn(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata that identifies the session of a turn, its owner included; empty if it is in none."""
+    found = {key: meta[key] for key in TURN_KEYS if isinstance(meta.get(key), str | int | float)}
+    return found if any(key in found for key in SESSION_KEYS) else {}
 
 
 def by_assistant(meta: Mapping[str, Any]) -> bool:
