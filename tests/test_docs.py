@@ -167,6 +167,12 @@ class TestExplanation:
             if not module.name.startswith("_"):
                 assert f"`{module.name}`" in page, module.name
 
+    def test_the_code_names_only_decision_records_that_exist(self) -> None:
+        known = {int(path.name[:4]) for path in (DOCS / "adr").glob("0*.md")}
+        for module in (ROOT / "src/trivet").rglob("*.py"):
+            named = re.findall(r"\b(?:ADR |adr/)(\d+)", module.read_text(encoding="utf-8"))
+            assert set(map(int, named)) <= known, module.name
+
     def test_the_decision_records_have_no_gap_and_each_has_a_date(self) -> None:
         records = sorted((DOCS / "adr").glob("0*.md"))
         index = (DOCS / "adr/index.md").read_text(encoding="utf-8")

@@ -424,7 +424,8 @@ PROFILES: dict[str, Profile] = {
             understanding="full",
             context=0.4,
         ),
-        # Seed 000: episodes. The lexical leg has weight 0; it ranks 2 × k documents if that is raised.
+        # The systems of docs/explanation/profiles.md.
+        # System 000: episodes. The lexical leg has weight 0; it ranks 2 × k documents if that is raised.
         Profile(
             name="episodes",
             weights={"lexical": 0.0, "dense": 1.0},
@@ -432,7 +433,7 @@ PROFILES: dict[str, Profile] = {
             fusion="rrf",
             rrf_k=60.0,
         ),
-        # Seed 001: memories. Importance is a prior after the fusion, not a leg.
+        # System 001: memories. Importance is a prior after the fusion, not a leg.
         Profile(
             name="memories",
             weights={"lexical": 1.0, "dense": 1.0},
@@ -442,7 +443,7 @@ PROFILES: dict[str, Profile] = {
             pool=50,
             rerankers=(Step("importance", {"floor": 0.7}),),
         ),
-        # Seed 002: chunks. Dense and trigram, ten each, trigram at weight 1.5 from a word_similarity of 0.3 up.
+        # System 002: chunks. Dense and trigram, ten each, trigram at weight 1.5 from a word_similarity of 0.3 up.
         Profile(
             name="chunks",
             weights={"trigram": 1.5, "dense": 1.0},
@@ -451,7 +452,7 @@ PROFILES: dict[str, Profile] = {
             fusion="rrf",
             rrf_k=60.0,
         ),
-        # Seed 003: composite. Its ranks count from 0 with the constant 5: 1/(5 + r0) = 1/(4 + r1).
+        # System 003: composite. Its ranks count from 0 with the constant 5: 1/(5 + r0) = 1/(4 + r1).
         Profile(
             name="composite",
             weights={"lexical": 1.0, "dense": 1.0},
@@ -461,7 +462,7 @@ PROFILES: dict[str, Profile] = {
             pool=50,
             rerankers=(Step("dedup"), Step("composite", {"relevance": 0.80, "recency": 0.05, "importance": 0.15})),
         ),
-        # Seed 004: snippets. alpha 0.5, three times k from each leg, twenty hits.
+        # System 004: snippets. alpha 0.5, three times k from each leg, twenty hits.
         Profile(
             name="snippets",
             k=20,

@@ -34,6 +34,11 @@ _BAR, _SNIPPET = 120, 240  # pixels and characters of a hit in a notebook
 #: The key of a document inside a search: a row number in the embedded store, an id on a server.
 Key = int | str
 
+#: Called during a long step with how much of it is done and how much there is.
+Progress = Callable[[int, int], None]
+#: The same with the name of the step first; 0 for an unknown total.
+StepProgress = Callable[[str, int, int], None]
+
 
 def _short(text: str) -> str:
     """Return the start of a text, on one line, for a repr."""
@@ -184,8 +189,8 @@ class Ranking:
 
     ``floor`` is the lowest score that the leg can give (TM2C2 normalises by it), ``unrelated`` the score of a text that
     has nothing to do with the query, ``ceiling`` that of a perfect match: the last two turn a score into an absolute
-    strength from 0 to 1. ``at_home`` is false for a query that the leg was not made for, such as one in Chinese for an
-    English model: its ranking is better than none, and should count little beside another.
+    strength from 0 to 1. ``suits_query`` is false for a query that the leg was not made for, such as one in Chinese for
+    an English model: its ranking is better than none, and should count little beside another.
     """
 
     leg: str
@@ -196,7 +201,7 @@ class Ranking:
     unrelated: float = 0.0
     ceiling: float = 1.0
     notes: tuple[str, ...] = ()
-    at_home: bool = True
+    suits_query: bool = True
     seeded: bool = False  # the leg started at what the other legs found
     #: Of the graph leg, for each key: a document, its connection, the next document … up to the key itself.
     paths: Sequence[tuple[Key, ...]] = ()

@@ -781,10 +781,10 @@ class TestInTheCallersThread:
     def test_the_answers_are_the_same(
         self, opposed: Engine, weights: dict[str, float], brisk_ms: float, here: list[str], monkeypatch: Any
     ) -> None:
-        monkeypatch.setattr(leg_threads, "QUICK_MS", 60_000.0)
-        monkeypatch.setattr(leg_threads, "BRISK_MS", brisk_ms)
+        monkeypatch.setattr(leg_threads, "FAST_MS", 60_000.0)
+        monkeypatch.setattr(leg_threads, "POOL_MS", brisk_ms)
         first = opposed.search("apple", weights=weights)
-        for _ in range(leg_threads.TRUSTED_AFTER):
+        for _ in range(leg_threads.FAST_RUNS):
             opposed.search("apple", weights=weights)
         asked: list[str] = []
         real = opposed._shared.legs.answer
@@ -794,8 +794,8 @@ class TestInTheCallersThread:
         assert [(hit.id, hit.score) for hit in again] == [(hit.id, hit.score) for hit in first]
 
     def test_of_two_quick_legs_one_runs_in_the_helper_thread(self, opposed: Engine, monkeypatch: Any) -> None:
-        monkeypatch.setattr(leg_threads, "QUICK_MS", 60_000.0)
-        monkeypatch.setattr(leg_threads, "BRISK_MS", 60_000.0)
+        monkeypatch.setattr(leg_threads, "FAST_MS", 60_000.0)
+        monkeypatch.setattr(leg_threads, "POOL_MS", 60_000.0)
         both = {"lexical": 1.0, "dense": 1.0, "graph": 0.0}
         first = [(hit.id, hit.score) for hit in opposed.search("apple", weights=both)]
         lent: list[str] = []
@@ -803,8 +803,8 @@ class TestInTheCallersThread:
         real = helper.offer
         monkeypatch.setattr(helper, "offer", lambda job: lent.append(job._work.args[0].name) or real(job))
         for worth, expected in ((60_000.0, []), (0.0, ["lexical"])):
-            monkeypatch.setattr(leg_threads, "WORTH_MS", worth)
-            for _ in range(leg_threads.TRUSTED_AFTER + 1):
+            monkeypatch.setattr(leg_threads, "HELPER_MS", worth)
+            for _ in range(leg_threads.FAST_RUNS + 1):
                 lent.clear()
                 assert [(hit.id, hit.score) for hit in opposed.search("apple", weights=both)] == first
             assert lent == expected
@@ -813,8 +813,8 @@ class TestInTheCallersThread:
     def test_some_writes_send_it_back_to_a_thread_of_its_own(
         self, opposed: Engine, writes: int, monkeypatch: Any
     ) -> None:
-        monkeypatch.setattr(leg_threads, "QUICK_MS", 60_000.0)
-        for _ in range(leg_threads.TRUSTED_AFTER + 1):
+        monkeypatch.setattr(leg_threads, "FAST_MS", 60_000.0)
+        for _ in range(leg_threads.FAST_RUNS + 1):
             opposed.search("apple", weights=self.WORDS)
         for number in range(writes):
             opposed.add(f"a newcomer about apple {number}", id=f"newcomer-{number}")
@@ -826,8 +826,8 @@ class TestInTheCallersThread:
         assert asked == (["lexical"] if writes <= lexical.A_FEW_WRITES else [])
 
     def test_a_late_answer_is_left_out_all_the_same(self, opposed: Engine, monkeypatch: Any) -> None:
-        monkeypatch.setattr(leg_threads, "QUICK_MS", 60_000.0)
-        for _ in range(leg_threads.TRUSTED_AFTER + 1):
+        monkeypatch.setattr(leg_threads, "FAST_MS", 60_000.0)
+        for _ in range(leg_threads.FAST_RUNS + 1):
             opposed.search("apple")
         real = opposed._collection.vectors.search
 

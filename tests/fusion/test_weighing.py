@@ -39,7 +39,7 @@ class TestByQuery:
         assert by_query("a", [curve("graph", 0.3, 0.1)], weights) == weights
 
     def test_a_model_that_does_not_read_the_script_decides_little(self) -> None:
-        foreign = replace(MEANING, at_home=False)
+        foreign = replace(MEANING, suits_query=False)
         found = by_query("金融", [WORDS, foreign], {"lexical": 1.0, "dense": 1.0})
         assert found == {"lexical": pytest.approx(1.8), "dense": pytest.approx(0.2)}
         least = {"lexical": 0.95, "dense": 0.05}  # who wants it to count less still is not overruled
@@ -65,11 +65,11 @@ class TestByQuery:
         st.booleans(),
     )
     def test_the_sum_stays_and_no_weight_is_lost(
-        self, text: str, words: list[float], meaning: list[float], a: float, b: float, at_home: bool
+        self, text: str, words: list[float], meaning: list[float], a: float, b: float, suits_query: bool
     ) -> None:
         rankings = [
             curve("lexical", *sorted(words, reverse=True), ceiling=50.0),
-            replace(curve("dense", *sorted(meaning, reverse=True), unrelated=0.5), at_home=at_home),
+            replace(curve("dense", *sorted(meaning, reverse=True), unrelated=0.5), suits_query=suits_query),
         ]
         found = by_query(text, rankings, {"lexical": a, "dense": b})
         assert found["lexical"] + found["dense"] == pytest.approx(a + b)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from trivet.graph import walk as module
 from trivet.graph.edges import Edge
 from trivet.graph.mentions import TITLE, Block, Entry, Graph
-from trivet.graph.walk import ABOUT, DECAY, EDGES, HUB, RAREST, SHARED, Reached, walk
+from trivet.graph.walk import ABOUT, DECAY, EDGES, HUB, RAREST, SHARED_CONCEPT, Reached, walk
 
 FILM, COMPOSER, CITY, BAND = 1, 2, 3, 4  # concepts
 
@@ -67,7 +67,7 @@ def test_a_rarer_concept_has_more_to_say() -> None:
 def test_documents_that_only_share_a_name_are_trusted_little_and_without_titles_not_at_all() -> None:
     named = {1: {COMPOSER: 0, CITY: 0, 7: TITLE}, 2: {COMPOSER: 0, 8: TITLE}, 3: {CITY: TITLE}, 4: {COMPOSER: 0}}
     reached = {item.did: item.score for item in found(graph_of(named), {1: 1.0}) if len(item.path) == 3}
-    rare = {COMPOSER: log(4 / 3) * SHARED, CITY: log(4 / 2) * ABOUT}
+    rare = {COMPOSER: log(4 / 3) * SHARED_CONCEPT, CITY: log(4 / 2) * ABOUT}
     assert reached == pytest.approx(
         {2: rare[COMPOSER] / sum(rare.values()), 3: rare[CITY] / sum(rare.values())}, rel=1e-6
     )
@@ -151,7 +151,7 @@ def by_hand(
                 for other, concepts in named.items():
                     if other != did and other in seen and concept in concepts:
                         about = mark or concepts[concept]
-                        trust = ABOUT if about else SHARED if {did, other} <= titled else 0.0
+                        trust = ABOUT if about else SHARED_CONCEPT if {did, other} <= titled else 0.0
                         if trust:
                             trusts[other] = trust
                 if trusts:

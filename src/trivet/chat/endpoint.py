@@ -51,22 +51,23 @@ class ChatSettings:
     def __post_init__(self) -> None:
         if self.url:
             parts = urlsplit(self.url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise InputError("chat url: write the base URL, as in 'http://127.0.0.1:11434/v1'")
             if parts.username or parts.password:
-                raise InputError(f"chat url: it must not hold a password: put the key in {KEYS[0]} instead")
+                raise InputError(f"chat.url: it must not hold a password; put the key in {KEYS[0]}")
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise InputError(f"chat.url: {self.url!r} is not a base URL such as 'http://127.0.0.1:11434/v1'")
             if not self.model:
-                raise InputError("chat model: it is empty; name the model of the endpoint")
+                raise InputError("chat.model: it is empty; name the model of the endpoint")
         if not (self.key.isascii() and self.key.isprintable()):
-            raise InputError(f"chat key: the one in {KEYS[0]} holds characters that cannot be sent: copy it again")
+            raise InputError(f"chat.key: the one in {KEYS[0]} holds characters that cannot be sent; copy it again")
         for name in ("timeout", "longest"):
             if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"chat {name}: {getattr(self, name)!r} is not a number of seconds above 0")
+                raise InputError(f"chat.{name}: {getattr(self, name)!r} is not a number of seconds above 0")
         for name in ("budget", "recent", "k"):
-            if getattr(self, name) < (1 if name == "k" else 0):
-                raise InputError(f"chat {name}: {getattr(self, name)!r} is too small")
+            least = 1 if name == "k" else 0
+            if getattr(self, name) < least:
+                raise InputError(f"chat.{name}: {getattr(self, name)!r} is below {least}")
         if self.scope not in SCOPES:
-            raise InputError(f"chat scope: {self.scope!r} is none of {', '.join(SCOPES)}")
+            raise InputError(f"chat.scope: {self.scope!r} is none of {', '.join(SCOPES)}")
 
     @classmethod
     def resolve(

@@ -55,7 +55,7 @@ def compare(
     from trivet.evaluate import compare as compare_evaluations
 
     if moved < 0:
-        raise InputError(f"--moved: {moved} is less than 0")
+        raise InputError(f"--moved: {moved} is less than 0; give 0 or more")
     measure = evaluation.check_measures([measure])[0]
     output_files.check_file(report, "--report")
     titles: dict[str, str] = {}

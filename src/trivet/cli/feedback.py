@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from trivet.engine import Engine
     from trivet.types import Feedback
 
-ENOUGH_TO_TUNE = 30  # judged queries; with fewer, single queries decide the result
-
 
 def feedback(
     query: Annotated[str | None, argument("QUERY", "The query, exactly as it was searched for.")] = None,
@@ -102,5 +100,7 @@ def _queries(engine: Engine) -> int:
 
 
 def _status(queries: int) -> str:
+    from trivet.evaluate.significance import FEW
+
     count = plural(queries, "judged query", "judged queries")
-    return f"{count}; `trivet tune` needs about {ENOUGH_TO_TUNE} to be useful"
+    return f"{count}; `trivet tune` needs about {FEW} to be useful"

@@ -73,7 +73,7 @@ def import_(
 
     for path in paths:
         if (path != "-" or source) and not Path(path).exists():
-            raise InputError(f"import: there is no file or folder {path!r}")
+            raise InputError(f"import: there is no file or folder {path!r}; check the path")
     if source:
         _check_source(source, paths)
     extractor = _extractor() if triples else None

@@ -8,11 +8,12 @@ is tried again after a growing pause. The backlog cannot be lost: it is every pa
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import EmbedderError, TrivetError
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.stores.contract import Collection, Model
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 BATCH = 64  # passages embedded and committed together
 TIDY_FROM = 1_000  # passages after which the indexes are updated here rather than by the next search
 PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds after a failure, doubled each time
-Progress = Callable[[int, int], None]
 
 
 def embed(

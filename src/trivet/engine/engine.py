@@ -26,7 +26,7 @@ from trivet.models.scorers.cached import CachedScorer
 from trivet.models.scorers.reader import Reader
 from trivet.profile import PROFILES, Overrides, Profile, named, with_reader
 from trivet.rerank import Tools
-from trivet.stores.contract import Collection, Prepared, Steps, Store, read_again
+from trivet.stores.contract import Collection, Prepared, Store, read_again
 from trivet.stores.scoped import Scoped, allowed
 from trivet.text.analysis import Analyzer
 from trivet.types import (
@@ -41,6 +41,7 @@ from trivet.types import (
     Forgotten,
     Link,
     Page,
+    Progress,
     Redundancy,
     Remembered,
     Report,
@@ -49,6 +50,7 @@ from trivet.types import (
     Scorer,
     SettingsChange,
     Stats,
+    StepProgress,
     Table,
     Timeline,
 )
@@ -56,7 +58,6 @@ from trivet.types import (
 if TYPE_CHECKING:
     from trivet.types import Vector
 
-Progress = Callable[[int, int], None]
 
 MOST_FACETS, MOST_VALUES = 60, 1_000  # metadata keys, and values of one
 MOST_REDUNDANT = 1_000  # pairs and groups that are returned
@@ -93,7 +94,10 @@ class Engine:
     def _check_whole(self, action: str) -> None:
         """Refuse a call that concerns documents which a bound caller may not see."""
         if self.bound is not None:
-            raise NotAllowedError(f"{action}: this caller is bound to some of the documents; ask without that filter")
+            raise NotAllowedError(
+                f"{action}: not allowed for a caller that is bound to a filter "
+                "(`within`, --where or the filter of a key); use an engine or a key that is not"
+            )
 
     @property
     def name(self) -> str:
@@ -308,7 +312,7 @@ class Engine:
     def facets(self, where: Any = None, values: int = 10) -> list[Facet]:
         """Count the commonest values of the kind and of each metadata key, among what the filter allows."""
         return self._collection.documents.facets(
-            self._parse(where), validation.check_limit(values, MOST_VALUES), MOST_FACETS
+            self._parse(where), validation.check_limit(values, MOST_VALUES, "values"), MOST_FACETS
         )
 
     def timeline(self, where: Any = None, field: str = "created", step: str | None = None) -> Timeline:
@@ -598,7 +602,7 @@ class Engine:
         self._check_whole("reembed")
         return self._models.reembed(embedder, progress)
 
-    def verify(self, progress: Steps | None = None) -> Report:
+    def verify(self, progress: StepProgress | None = None) -> Report:
         """Check the records, and compare every index with them."""
         self._check_whole("verify")
         damaged = self._store.problems()

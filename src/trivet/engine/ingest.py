@@ -17,14 +17,13 @@ from trivet.engine import tables, validation
 from trivet.engine.models import EMBED_AT_ONCE
 from trivet.errors import InputError
 from trivet.text.passages import cut
-from trivet.types import Added, Degraded, Document
+from trivet.types import Added, Degraded, Document, Progress
 
 if TYPE_CHECKING:
     from trivet.engine.models import Models
     from trivet.filters import Filter
     from trivet.stores.contract import Collection, Indexer, Model, Prepared
 
-Progress = Callable[[int, int], None]
 
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 1_000, 8_000_000  # at most, in one transaction
 TIDY_FROM, TIDY_EVERY = 1_000, 50_000  # passages of one load after which indexes are updated at its end, or meanwhile

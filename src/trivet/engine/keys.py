@@ -29,7 +29,7 @@ from trivet.filters import Filter, check_binding, parse_filter, to_json
 from trivet.stores import open_keys
 from trivet.stores.contract import KeyRow
 
-SCOPES = ("read", "write", "admin")  # each may what those before it may
+SCOPES = ("read", "write", "admin")  # each includes the ones before it
 _KEY = re.compile(r"tvt_([0-9a-f]{12})_([0-9A-Za-z_-]{43})")
 _NOBODY = hashlib.sha256(b"no such key").digest()
 MAX_NAME = 64  # characters
@@ -49,7 +49,7 @@ class Key:
     where: Filter | None = None  # the documents it is bound to; None: all
 
     def may(self, scope: str, collection: str | None = None) -> bool:
-        """``collection`` None asks for the store as a whole."""
+        """Tell whether the key has this scope, in a collection or (None) in the whole store."""
         if self.scope not in SCOPES or SCOPES.index(scope) > SCOPES.index(self.scope):
             return False
         return not self.collections or (collection is not None and collection in self.collections)
@@ -107,7 +107,7 @@ class Keys:
         return self._table.any_in_use()
 
     def find(self, text: str) -> Key | None:
-        """The key whose text this is, if it is one and in use."""
+        """Return the key with this text, or None if it is unknown or revoked."""
         parts = _KEY.fullmatch(text)
         identifier, secret = (parts[1], parts[2]) if parts else ("", "")
         row = self._table.find(identifier)

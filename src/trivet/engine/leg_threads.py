@@ -1,8 +1,8 @@
 """The threads that legs run in, and their time limits.
 
-A thread pool costs as much per call as a leg of half a millisecond would save by running there (docs/adr/0034). So a
-job runs once, in the thread that takes it first: the helper, or the caller when it is done with its own work. If the
-helper is busy, the caller runs every job itself.
+A thread pool costs as much per call as a leg of half a millisecond would save by running there (docs/adr/0009,
+docs/adr/0027). So a job runs once, in the thread that takes it first: the helper, or the caller when it is done with
+its own work. If the helper is busy, the caller runs every job itself.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Waking a thread of a pool, and being woken by it, costs a search up to 1 ms. A leg that was quick this many times in a
-# row and whose index is up to date runs in the caller's thread; of two such legs, the helper thread runs one.
-QUICK_MS, TRUSTED_AFTER = 20.0, 8
-BRISK_MS = 5.0  # mean time above which a leg goes to its pool, where its time limit can be enforced
-WORTH_MS = 0.35  # mean work below which two legs are sooner done one after the other
+# Waking a thread of a pool, and being woken by it, costs a search up to 1 ms. A leg that took less than ``FAST_MS`` in
+# each of its last ``FAST_RUNS`` runs, and whose index is up to date, runs in the caller's thread; of two such legs, the
+# helper thread runs one.
+FAST_MS, FAST_RUNS = 20.0, 8
+POOL_MS = 5.0  # mean time above which a leg goes to its pool, where its time limit can be enforced
+HELPER_MS = 0.35  # mean CPU time below which the helper thread saves nothing
 
 
 class Job(Generic[T]):
@@ -124,7 +125,7 @@ class LegThreads:
 
     def __init__(self) -> None:
         self._quick: dict[str, int] = defaultdict(int)
-        self._usual: dict[str, float] = defaultdict(lambda: BRISK_MS)  # running mean, ms
+        self._usual: dict[str, float] = defaultdict(lambda: POOL_MS)  # running mean, ms
         self._work: dict[str, float] = defaultdict(float)  # running mean, ms
         self._guard, self._closed = threading.Lock(), False
         self._pools: dict[str, threads.Pool] = {}
@@ -206,17 +207,20 @@ class LegThreads:
 
     def _is_worth_it(self, legs: Sequence[str]) -> bool:
         """Tell whether a second thread helps; it does not while other searches run."""
-        return len(self._searching) == 1 and min(self._work[leg] for leg in legs) >= WORTH_MS
+        return len(self._searching) == 1 and min(self._work[leg] for leg in legs) >= HELPER_MS
 
     def _runs_here(self, leg: Leg, last: Leg) -> bool:
-        """Tell whether the leg should run in the caller's thread: it has been quick for a while."""
-        trusted = self._quick[leg.name] >= TRUSTED_AFTER
-        return trusted and (leg is last or self._usual[leg.name] < BRISK_MS)
+        """Tell whether the leg should run in the caller's thread: it has been fast for a while.
+
+        The last leg may be slower than ``POOL_MS``, because no other leg of the caller's thread waits behind it.
+        """
+        trusted = self._quick[leg.name] >= FAST_RUNS
+        return trusted and (leg is last or self._usual[leg.name] < POOL_MS)
 
     def _note(self, leg: str, done: Timed) -> None:
-        self._quick[leg] = self._quick[leg] + 1 if done.ms < QUICK_MS else 0
-        self._usual[leg] += (done.ms - self._usual[leg]) / TRUSTED_AFTER
-        self._work[leg] += (done.worked_ms - self._work[leg]) / TRUSTED_AFTER
+        self._quick[leg] = self._quick[leg] + 1 if done.ms < FAST_MS else 0
+        self._usual[leg] += (done.ms - self._usual[leg]) / FAST_RUNS
+        self._work[leg] += (done.worked_ms - self._work[leg]) / FAST_RUNS
 
     def close(self) -> None:
         self._helper.close(threads.CLOSE_TIMEOUT)

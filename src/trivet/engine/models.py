@@ -7,7 +7,7 @@ collection meanwhile.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,11 @@ from trivet.engine.background import Backlog, embed, embed_few
 from trivet.errors import EmbedderError, InputError, ModelMismatchError, TrivetError
 from trivet.models.embedders import load_embedder
 from trivet.stores.contract import Collection, Model
-from trivet.types import Degraded, Embedder
+from trivet.types import Degraded, Embedder, Progress
 
 if TYPE_CHECKING:
     from trivet.types import Vector
 
-Progress = Callable[[int, int], None]
 
 EMBED_AT_ONCE = 16  # passages: so few are embedded before `add` returns, more in the background
 

@@ -29,7 +29,7 @@ def newest(engine: Engine, where: Any = None, limit: int = 20) -> list[Document]
 
 
 def _since(engine: Engine, where: Filter | None, size: int) -> Filter | None:
-    """Return the filter, and not before the day that makes the documents enough."""
+    """Narrow the filter to the latest days that together have at least ``size`` documents."""
     found = 0
     for day in reversed(engine.timeline(where, "created", "day").periods):
         found += day.documents

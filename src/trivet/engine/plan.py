@@ -205,7 +205,7 @@ def _vector(given: Any, state: State) -> Vector | None:
         raise InputError(
             "vector: the collection has no model; create it with the embedder vectors:DIM to bring your own"
         )
-    return validation.vector_bytes(given, state.model.dim, "vector")
+    return validation.unit_vector(given, state.model.dim, "vector")
 
 
 def valid_at(where: Filter | None, as_of: Any) -> Filter | None:

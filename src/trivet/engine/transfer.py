@@ -11,7 +11,7 @@ import base64
 import contextlib
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from trivet.profile import Profile
 from trivet.stores.import_log import content as content
 from trivet.stores.import_log import fingerprint as fingerprint
 from trivet.stores.import_log import stamp as stamp
-from trivet.types import Added, Document, Feedback
+from trivet.types import Added, Document, Feedback, Progress
 
 if TYPE_CHECKING:
     from trivet.engine.engine import Engine
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from trivet.stores.contract import Collection
 
 FORMAT = 1
-Progress = Callable[[int, int], None]
 
 
 def plain(record: Document | Feedback) -> dict[str, Any]:

@@ -134,12 +134,14 @@ def _identifier(value: Any, name: str) -> str:
         return secrets.token_hex(8)
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{name}: id: {value!r} is not an id; give a non-empty text, or leave it out to have one made")
     return check_id(value, f"{name}: id")
 
 
 def check_id(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{name}: {value!r} is not an id; use non-empty text, or leave it out to have one made")
+        raise InputError(f"{name}: {value!r} is not an id; give a non-empty text")
     if len(value) > MAX_ID:
         raise InputError(f"{name}: {len(value)} characters; at most {MAX_ID}")
     if "\0" in value or not is_valid(value):
@@ -153,9 +155,9 @@ def check_passage_size(value: Any) -> int:
     return value
 
 
-def check_limit(value: Any, most: int) -> int:
+def check_limit(value: Any, most: int, name: str = "limit") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InputError(f"limit: {value!r} is not a whole number from 1 to {most:,}")
+        raise InputError(f"{name}: {value!r} is not a whole number from 1 to {most:,}")
     return value
 
 
@@ -176,7 +178,9 @@ def check_cursor(value: Any) -> int:
 
 def check_by(value: Any) -> str:
     if not isinstance(value, str) or len(value) > MAX_ID:
-        raise InputError(f"by: {value!r} is not a short text that names who changes the settings")
+        raise InputError(
+            f"by: {value!r} is not a text of at most {MAX_ID} characters that names who changes the settings"
+        )
     return clean(value).replace("\0", "")
 
 
@@ -226,7 +230,7 @@ def _kind(value: Any, name: str) -> str:
     if value is None:
         return "note"
     if not isinstance(value, str) or not value.strip() or len(value) > 64 or not is_valid(value):
-        raise InputError(f"{name}: kind {value!r} is not a short text such as 'note' or 'episode'")
+        raise InputError(f"{name}: kind {value!r} is not a text of at most 64 characters such as 'note' or 'episode'")
     return value
 
 
@@ -268,7 +272,7 @@ def _meta(value: Any, name: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InputError(f"{name}: meta {value!r} is not a mapping")
+        raise InputError(f"{name}: meta {value!r} is not a mapping such as {{'project': 'heron'}}")
     return {key: _checked(item, key, f"{name}: meta", 0) for key, item in value.items()}
 
 
@@ -291,7 +295,7 @@ def _checked(value: Any, key: Any, name: str, depth: int) -> Any:
     """Allow JSON values only, so that what comes back is what was given."""
     name = f"{name}.{key}"
     if not isinstance(key, str) or not key or "\0" in key or not is_valid(key):
-        raise InputError(f"{name}: metadata keys are non-empty text")
+        raise InputError(f"{name}: {key!r} is not a metadata key; give a non-empty text without NUL")
     if depth > MAX_DEPTH:
         raise InputError(f"{name}: nested more than {MAX_DEPTH} levels deep")
     if value is None or isinstance(value, bool):
@@ -337,7 +341,7 @@ def check_link(link: Link, name: str = "link") -> Link:
     for side in ("source", "target"):
         check_id(getattr(link, side), f"{name}: link {side}")
     if not isinstance(link.type, str) or not link.type.strip() or len(link.type) > 64 or not is_valid(link.type):
-        raise InputError(f"{name}: link type {link.type!r} is not a short text such as 'see-also'")
+        raise InputError(f"{name}: link type {link.type!r} is not a text of at most 64 characters such as 'see-also'")
     weight = link.weight
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1e100:
         raise InputError(f"{name}: link weight {link.weight!r} is not a number from 0 up")
@@ -373,7 +377,7 @@ def feedback(item: Any, name: str = "feedback") -> Feedback:
     return check_feedback(item.get("query"), item.get("id"), item.get("good"), item.get("at"), f"{name}: ")
 
 
-def vector_bytes(value: Any, dim: int, name: str) -> Vector:
+def unit_vector(value: Any, dim: int, name: str) -> Vector:
     """Return a caller's vector as float32 of unit length (or all zero).
 
     One that has it up to the rounding of a store is kept as it is: so an export is imported without a change.
@@ -383,12 +387,12 @@ def vector_bytes(value: Any, dim: int, name: str) -> Vector:
     try:
         vector = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}: vector is not a list of numbers") from None
+        raise InputError(f"{name}: not a list of numbers; give {dim}") from None
     if vector.shape != (dim,):
-        raise InputError(f"{name}: vector has shape {vector.shape}, the collection's model has {dim} dimensions")
+        raise InputError(f"{name}: the shape is {vector.shape}, the collection's model has {dim} dimensions")
     largest = max(vector.max(initial=0.0), -vector.min(initial=0.0))
     if not largest < math.inf or np.isnan(vector).any():
-        raise InputError(f"{name}: vector holds NaN or infinity")
+        raise InputError(f"{name}: it holds NaN or infinity; give finite numbers")
     scaled = vector / (largest or 1.0)  # first, because the squares of huge values overflow
     length = math.sqrt(scaled.dot(scaled))
     if abs(length * largest - 1.0) <= UNIT:
@@ -434,7 +438,7 @@ def prepare(
 
 
 def _bytes(vector: Any, dim: int | None, id: str) -> bytes:
-    found: bytes = vector_bytes(vector, dim or 0, f"document {id!r}").astype("<f4").tobytes()
+    found: bytes = unit_vector(vector, dim or 0, f"document {id!r}: vector").astype("<f4").tobytes()
     return found
 
 

@@ -23,10 +23,11 @@ from trivet.errors import InputError, NotFoundError
 from trivet.evaluate import findings, measures
 from trivet.evaluate.dataset import Dataset
 from trivet.evaluate.findings import Findings
-from trivet.evaluate.lab import Lab, Progress
+from trivet.evaluate.lab import Lab
 from trivet.evaluate.measures import MEASURES, Scores, canonical, score
 from trivet.evaluate.run import Run, from_plain, plain
 from trivet.profile import Profile
+from trivet.types import StepProgress
 
 FORMAT = 1
 
@@ -155,7 +156,7 @@ def evaluate(
     measures: Sequence[str] = MEASURES,
     name: str | None = None,
     fast: bool = False,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Evaluation:
     """Run every topic with a profile and return the evaluation.
 

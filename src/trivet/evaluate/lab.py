@@ -25,6 +25,7 @@ from trivet.evaluate.dataset import Dataset, Topic
 from trivet.evaluate.run import Answer, Run
 from trivet.evaluate.vectors import CachedEmbedder
 from trivet.models.embedders import load_embedder
+from trivet.types import StepProgress
 
 if TYPE_CHECKING:
     from trivet.legs.leg import Leg, LegQuery
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
     from trivet.rerank import Tools
     from trivet.types import Embedder, Hit, Query, Ranking, Scorer
 
-#: What a long step is called, how far it is, and how far it goes (0: nobody knows).
-Progress = Callable[[str, int, int], None]
 
-PATIENCE_MS = 600_000.0  # for the first question, which may have to wait until an index is built
-TIMED_EMBEDDINGS = 50  # questions embedded one by one, past every cache, to say what that takes
+PATIENCE_MS = 600_000.0  # for the first topic, which may have to wait until an index is built
+TIMED_EMBEDDINGS = 50  # topics embedded one by one, past every cache, to measure the time
 _BLANKS = count(1)  # how many, the next time that is measured
 
 
@@ -64,7 +63,7 @@ class Lab:
         language: str | None = None,
         passage_size: int | None = None,
         drop_self: bool = False,
-        progress: Progress | None = None,
+        progress: StepProgress | None = None,
         scorer: str | Scorer | None = None,
     ) -> Lab:
         """Add the documents to a new store; ``embedder="none"`` leaves the dense leg out."""
@@ -109,7 +108,7 @@ class Lab:
         topics: Sequence[Topic] | None = None,
         *,
         name: str | None = None,
-        progress: Progress | None = None,
+        progress: StepProgress | None = None,
     ) -> Run:
         """Run every topic through ``search``."""
         asked = self.dataset.topics if topics is None else topics
@@ -129,7 +128,7 @@ class Lab:
         topics: Sequence[Topic] | None = None,
         *,
         name: str | None = None,
-        progress: Progress | None = None,
+        progress: StepProgress | None = None,
     ) -> Run:
         """Return the same run from cached rankings; its times are not the product's and are left out."""
         asked = self.dataset.topics if topics is None else topics
@@ -211,7 +210,7 @@ class Lab:
 
 
 def _run(
-    name: str, topics: Sequence[Topic], answer: Callable[[Topic], Answer], progress: Progress | None, step: str
+    name: str, topics: Sequence[Topic], answer: Callable[[Topic], Answer], progress: StepProgress | None, step: str
 ) -> Run:
     if not topics:
         raise InputError("topics: there is none to ask")
@@ -223,7 +222,7 @@ def _run(
     return Run(name, answers)
 
 
-def _named(progress: Progress | None, step: str) -> Callable[[int, int], None] | None:
+def _named(progress: StepProgress | None, step: str) -> Callable[[int, int], None] | None:
     if progress is None:
         return None
     return lambda done, total: progress(step, done, total)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
 from trivet.evaluate.dataset import Topic
-from trivet.evaluate.lab import Lab, Progress
+from trivet.evaluate.lab import Lab
 from trivet.profile import Profile, Step
 from trivet.rerank import RERANKERS, build
 from trivet.rerank.learned import FEATURES, WORDING, Learned, deviation, gather, wording_share
+from trivet.types import StepProgress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,11 @@ class Example:
 
 
 def examples(
-    lab: Lab, start: Profile, topics: Sequence[Topic], qrels: Mapping[str, Mapping[str, int]], progress: Progress | None
+    lab: Lab,
+    start: Profile,
+    topics: Sequence[Topic],
+    qrels: Mapping[str, Mapping[str, int]],
+    progress: StepProgress | None,
 ) -> dict[str, Example]:
     """Return for each topic what the reranker would see."""
     found = {}
@@ -204,7 +209,7 @@ def learn(lab: Lab, start: Profile, **options: Any) -> Tuned:
         learned = fit([[table[topic.id] for topic in topics]], towards=before)
         return (start if asdict(learned) == weights(start) else with_learned(start, learned)), asdict(learned)
 
-    def read(topics: Sequence[Topic], qrels: Any, progress: Progress | None) -> dict[str, Example]:
+    def read(topics: Sequence[Topic], qrels: Any, progress: StepProgress | None) -> dict[str, Example]:
         return examples(lab, start, topics, qrels, progress)
 
     return prove(lab, start, read, fitted, **options)

@@ -12,10 +12,11 @@ from itertools import product
 from typing import Any
 
 from trivet.errors import InputError
-from trivet.evaluate.lab import Lab, Progress
+from trivet.evaluate.lab import Lab
 from trivet.evaluate.measures import MAIN, canonical, mean, score
 from trivet.evaluate.significance import interval
 from trivet.profile import Profile
+from trivet.types import StepProgress
 
 MAX_POINTS = 2_000
 ALPHAS = tuple(step / 10 for step in range(11))
@@ -84,7 +85,7 @@ def sweep(
     profile: Profile,
     axes: Mapping[str, Sequence[Any]],
     measure: str = MAIN,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Sweep:
     """Score every combination of the axes' values, each a change of ``profile`` such as ``{"alpha": (0.3, 0.5)}``."""
     if not axes or any(not values for values in axes.values()):
@@ -106,7 +107,7 @@ def sweep(
     return Sweep(lab.dataset.identity, measure, profile, kept, tuple(points))
 
 
-def headroom(lab: Lab, profile: Profile, measure: str = MAIN, progress: Progress | None = None) -> Headroom:
+def headroom(lab: Lab, profile: Profile, measure: str = MAIN, progress: StepProgress | None = None) -> Headroom:
     """Return how much the best weights of each topic would gain."""
     measure = canonical(measure)
     own = score(lab.rerun(profile), lab.dataset.qrels, (measure,))[measure]

@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trivet.errors import InputError, StoreError
 from trivet.evaluate.dataset import Dataset, Topic
-from trivet.evaluate.lab import Lab, Progress
+from trivet.evaluate.lab import Lab
 from trivet.evaluate.measures import MAIN, canonical, score
 from trivet.evaluate.significance import FEW, paired
 from trivet.evaluate.space import Space
 from trivet.evaluate.tuning_result import LEVEL, REPEATS, Tuned, left_out, one_sided, reason, too_few, unanswered
 from trivet.profile import Profile
+from trivet.types import StepProgress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +58,7 @@ def tune(
     folds: int = FOLDS,
     holdout: Dataset | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Tuned:
     """Return the best profile of ``space`` for the lab's topics, or ``start`` where its gain does not hold on others.
 
@@ -82,14 +83,14 @@ def tune(
 def prove(
     lab: Lab,
     start: Profile,
-    read: Callable[[Sequence[Topic], Qrels, Progress | None], Reading],
+    read: Callable[[Sequence[Topic], Qrels, StepProgress | None], Reading],
     fitted: Callable[[Reading, Sequence[Topic]], tuple[Profile, Mapping[str, float]]],
     *,
     measure: str = MAIN,
     folds: int = FOLDS,
     holdout: Dataset | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Tuned:
     """Return the profile that ``fitted`` makes of the lab's topics, or ``start`` where its gain does not hold.
 
@@ -144,7 +145,7 @@ class _Trial:
         profiles: Sequence[Profile],
         topics: Sequence[Topic],
         dataset: Dataset,
-        progress: Progress | None = None,
+        progress: StepProgress | None = None,
     ) -> Floats:
         """Return the scores: topics × profiles."""
         import numpy as np

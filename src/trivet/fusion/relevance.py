@@ -71,7 +71,8 @@ class Matches:
         """
         words, meaning = ([known.get(key, 0.0) for key in keys] for known in (self._words or {}, self._meaning or {}))
         # a leg that took no part has no coefficient, and the strength 0 for every document
-        base, by_higher, by_lower = (*coefficients(self("")), 0.0, 0.0, 0.0)[:3]
+        took_part = Match(*(None if known is None else 0.0 for known in (self._words, self._meaning)))
+        base, by_higher, by_lower = (*coefficients(took_part), 0.0, 0.0, 0.0)[:3]
         return [
             1.0 / (1.0 + exp(-(base + by_higher * higher + by_lower * lower))) if higher else 0.0
             for higher, lower in zip(map(max, words, meaning), map(min, words, meaning), strict=True)

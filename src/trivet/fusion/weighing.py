@@ -20,7 +20,7 @@ LEXICAL, DENSE, GRAPH = "lexical", "dense", "graph"
 LONG = 100  # hits: the depth at which the weight of the graph leg was chosen
 #: Largest share of a dense leg whose model cannot read the script of the query. The scores on memdaily_zh are equal
 #: from 0.02 to 0.2.
-NOT_AT_HOME = 0.1
+UNSUITED_SHARE = 0.1
 
 #: ``(query text, rankings, the profile's weights) -> the weights of this query``
 Weighing = Callable[[str, Sequence[Ranking], Mapping[str, float]], Mapping[str, float]]
@@ -57,8 +57,8 @@ def _graph(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Mapping
 def _balance(rankings: Sequence[Ranking], weights: Mapping[str, float]) -> Mapping[str, float]:
     """Move weight from the dense to the lexical leg where the dense model cannot read the script of the query."""
     found = {ranking.leg: ranking for ranking in rankings if len(ranking)}
-    if not {LEXICAL, DENSE} <= found.keys() or not weights[LEXICAL] or not weights[DENSE] or found[DENSE].at_home:
+    if not {LEXICAL, DENSE} <= found.keys() or not weights[LEXICAL] or not weights[DENSE] or found[DENSE].suits_query:
         return weights
     total = weights[LEXICAL] + weights[DENSE]
-    share = min(NOT_AT_HOME, weights[DENSE] / total)
+    share = min(UNSUITED_SHARE, weights[DENSE] / total)
     return {**weights, LEXICAL: total * (1.0 - share), DENSE: total * share}

@@ -29,7 +29,7 @@ MOST_VALUES = 8  # values of a document's metadata that are looked up
 LONGEST = 200  # characters of a value; a longer one is text
 # Weight of a shared value, beside 1 for a neighbour in a session and a link's own weight. Alone it is too weak to bring
 # a hit: at 0.25 the authors' other papers cost the ACL abstracts 0.004 nDCG@10.
-SHARED = 0.05
+SHARED_VALUE = 0.05
 MOST_LINKS = 64  # of one document in one direction
 HEAVIEST = 5.0  # a link's weight above this counts as this
 

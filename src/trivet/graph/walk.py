@@ -28,7 +28,10 @@ FRONT = 64  # documents that a step goes on from
 EXPANDED = 16  # of those, documents whose edges are read
 HUB = 50  # documents; a concept that more documents name connects nothing
 RAREST = 12  # concepts of a document that are followed
-ABOUT, SHARED = 1.0, 0.05  # trust in a concept that is the title of one of the two, and in one that both only name
+ABOUT, SHARED_CONCEPT = (
+    1.0,
+    0.05,
+)  # trust in a concept that is the title of one of the two, and in one that both only name
 EDGES = 0.5  # share of a document's mass that goes along edges, if it has edges and concepts
 
 Floats = npt.NDArray[np.float64]
@@ -216,7 +219,7 @@ def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     edges = naming.source
     about = ((marks[edges] | naming.mark) & TITLE) > 0
     both = graph.titled(dids)[source][edges] & naming.titled
-    trust = np.where(about, ABOUT, np.where(both, SHARED, 0.0))
+    trust = np.where(about, ABOUT, np.where(both, SHARED_CONCEPT, 0.0))
     real = np.flatnonzero((trust > 0.0) & (naming.did != dids[source][edges]))
     edges, trust = edges[real], trust[real]
     # The concepts of a document share its mass by their weight: the rarity times the best trust they lead to.

@@ -53,7 +53,7 @@ class Engines:
         with self._lock:
             if name not in self._open:
                 if name not in self._main.collections():
-                    raise NotFoundError(f"Collection {name!r} not found; create it with PUT /v1/collections/NAME.")
+                    raise NotFoundError(f"collection: {name!r} not found; create it with PUT /v1/collections/NAME")
                 self._open[name] = self._main.collection(name)
             return self._open[name]
 

@@ -25,9 +25,9 @@ from trivet.engine import on_server
 from trivet.errors import StoreError, TrivetError
 from trivet.http import logs, problem_details
 from trivet.http.json_response import to_bytes
+from trivet.types import StepProgress
 
-Progress = Callable[[str, int, int], None]  # the name of the step, done, total (0: unknown)
-Work = Callable[[Progress], dict[str, Any]]
+Work = Callable[[StepProgress], dict[str, Any]]
 
 WRITE_SECONDS = 0.3  # between two writes of the progress: fast enough for a person
 LOCK_SECONDS = 2.0  # for a job that just ended, or a reader, to release the lock

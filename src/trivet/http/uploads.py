@@ -59,7 +59,7 @@ def first(engine: Engine, id: str) -> Document:
     """Return the first document of a file."""
     document = engine.get(id)
     if document is None or "part" in document.meta:
-        raise NotFoundError(f"File {id!r} not found in {engine.name!r}.")
+        raise NotFoundError(f"file: {id!r} not found in {engine.name!r}")
     return document
 
 

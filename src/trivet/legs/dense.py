@@ -68,8 +68,8 @@ class Dense:
         if not vector.any():
             return Ranking(self.name, notes=("nothing in the query to embed",))
         found = self.collection.vectors.search(vector, self.model, depth, query.scope, query.version)
-        at_home = reads(self.embedder, query.text)
-        if not at_home:
+        suits_query = reads(self.embedder, query.text)
+        if not suits_query:
             notes = (*notes, "the model does not read this script")
         return Ranking.of(
             self.name,
@@ -78,7 +78,7 @@ class Dense:
             floor=-1.0,
             unrelated=self.embedder.unrelated,
             notes=notes,
-            at_home=at_home,
+            suits_query=suits_query,
         )
 
     def _one(self, rows: Any) -> Vector:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trivet.graph.mentions import Graph as Mentions
     from trivet.stores.contract import Collection, GraphIndex, State
 
-HEADS = 4  # best candidates of each ranking that become seeds
+SEEDS = 4  # best candidates of each ranking that become seeds
 TITLED = 0.2  # share of the mass for documents whose title is in the query
 FAINT = 0.03  # of the mass: if no document gets that much, nothing is connected
 CEILING = 0.5  # of the mass: the most that a document can get
@@ -101,8 +101,8 @@ class Graph:
 def heads(rankings: Sequence[Ranking]) -> tuple[tuple[Any, float], ...]:
     """Return the seeds of a walk: the first few of each ranking with their mass, at most 1 in all."""
     mass: dict[Any, float] = {}
-    whole = sum(1.0 / rank for listed in rankings for rank in range(1, min(HEADS, len(listed)) + 1))
+    whole = sum(1.0 / rank for listed in rankings for rank in range(1, min(SEEDS, len(listed)) + 1))
     for listed in rankings:
-        for rank, (key, score) in enumerate(zip(listed.keys[:HEADS], listed.scores[:HEADS], strict=True), start=1):
+        for rank, (key, score) in enumerate(zip(listed.keys[:SEEDS], listed.scores[:SEEDS], strict=True), start=1):
             mass[key] = mass.get(key, 0.0) + listed.strength(score) / rank / whole
     return tuple(mass.items())

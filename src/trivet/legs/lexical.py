@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trivet.text.analysis import ParsedQuery
 
 EXACT = 1.5  # weight of an identifier's whole form; its parts count 1
-HEADS = 5  # hits whose terms expand the query
+FEEDBACK_HITS = 5  # hits whose terms expand the query
 SHARE = 0.3  # of the weight of the whole query, for the new terms
 READ = 4_000  # characters of a hit: its beginning says what it is about
 
@@ -55,7 +55,7 @@ class Lexical:
             parsed = replace(parsed, weights=weights, lenient=query.lenient)
         found, ceiling, notes = self._search(parsed, query, depth)
         if query.expansion:
-            wider = self._expanded(parsed, found[:HEADS], query.expansion)
+            wider = self._expanded(parsed, found[:FEEDBACK_HITS], query.expansion)
             if wider is not parsed:
                 found, ceiling, notes = self._search(wider, query, depth)
                 notes = (*notes, f"{len(wider.terms) - len(parsed.terms)} words added")

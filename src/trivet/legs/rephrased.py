@@ -58,7 +58,7 @@ class Rephrased:
             tuple(strengths[key] for key in keys),
             tuple(shown[key][1] for key in keys),
             notes=(*rankings[0].notes, f"{len(rankings)} wordings"),
-            at_home=rankings[0].at_home,
+            suits_query=rankings[0].suits_query,
             seeded=self.seeded,
             paths=tuple(paths.get(key, ()) for key in keys) if paths else (),
         )

@@ -68,7 +68,7 @@ def content_of(memory: Memory, uri: str) -> types.TextResourceContents:
         raise InputError(f"uri: {uri!r} is not known; use {COLLECTION} or {TEMPLATE}")
     document = memory.engine.get(id)
     if document is None:
-        raise NotFoundError(f"Document {id!r} not found in collection {memory.engine.name!r}.")
+        raise NotFoundError(f"id: document {id!r} not found in collection {memory.engine.name!r}")
     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=_whole(document))
 
 

@@ -2,14 +2,16 @@
 
     score = z + part * (talk * weight + (1 - talk) * weight_others) * log(1 + exp(r - UNRELATED))
 
-z is the score of the hit in standard deviations of the hits that are read. r is what the reader returns for it, a logit
-from about -11 to 11. It is not scaled to the other hits and counts only as far as it is above ``UNRELATED``: of two
-passages about something else the reader does not know which is nearer, and where it finds nothing for the query, the
-order stays. talk is the share of the hits that are talk: turns of a conversation, or texts in the first or second
-person. Among these the reader is a better judge than the legs, which see a short turn without what it is about, and has
-more weight (ADR 40 has the figures). part is 1, or ``assistants`` for what a language model wrote: its turns repeat
-what a person said, and read like an answer to almost any question about their subject. The sum is brought back to the
-scale of the scores, and hits that were not read stay behind those that were.
+    z     the score of the hit, in standard deviations of the hits that are read
+    r     the logit that the reader returns for the hit, from about -11 to 11
+    talk  the share of the hits that are turns of a conversation, or texts in the first or second person
+    part  1, or ``assistants`` for what a language model wrote
+
+Only the part of r above ``UNRELATED`` counts: of two passages about something else the reader does not know which is
+nearer, and where it finds nothing for the query, the order stays. In a conversation it has more weight, because the
+legs see a short turn without what it is about (ADR 40 has the figures). Turns of an assistant have less, because they
+repeat what a person said and read like an answer to almost any question about their subject. The sum is brought back to
+the scale of the scores, and hits that were not read stay after those that were.
 
 A turn is read with its date and the turn before it, a long passage in the window that has most terms of the query.
 Reading ends early when the last ``PATIENCE`` hits are about something else. A reader that is too slow or fails never

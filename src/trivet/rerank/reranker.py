@@ -172,11 +172,11 @@ def _rescored(by: Reranker, rank: int, hit: Hit, score: float, reason: str) -> H
     return moved(hit, rank, score, (*hit.adjustments, Adjustment(by.name, hit.score, score, reason)))
 
 
-def renumbered(hits: Iterable[Hit], first: int = 1) -> list[Hit]:
-    """Return the hits in the given order with ranks from ``first`` on."""
+def renumbered(hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits in the given order with ranks from 1 on."""
     return [
         hit if hit.rank == rank else moved(hit, rank, hit.score, hit.adjustments)
-        for rank, hit in enumerate(hits, start=first)
+        for rank, hit in enumerate(hits, start=1)
     ]
 
 

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from trivet.errors import SnapshotLostError
 from trivet.frozen import quick
-from trivet.types import Document, Facet, Feedback, Link, Passage, Period, Resolutions, Successions
+from trivet.types import (
+    Document,
+    Facet,
+    Feedback,
+    Link,
+    Passage,
+    Period,
+    Progress,
+    Resolutions,
+    StepProgress,
+    Successions,
+)
 
 if TYPE_CHECKING:
     from trivet.filters import Filter
@@ -27,8 +38,6 @@ Found = tuple[float, int, int]  # score, passage, document
 Span = tuple[int, int, int, int]  # document, ordinal, start, stop
 Adjacent = dict[int, tuple[int | None, int | None]]  # document → the one before and the one after it in its session
 Text = tuple[int, int, str, str]  # passage, document, title, text
-Progress = Callable[[int, int], None]
-Steps = Callable[[str, int, int], None]  # name of the step, done, total
 Answer = TypeVar("Answer")
 
 LOST_TRIES = 3  # attempts to read one snapshot when the server drops the connection
@@ -252,7 +261,7 @@ class Documents(Protocol):
         """Read up to ``limit`` documents whose numbers come after ``after``, with their numbers, in order."""
 
     def texts(self, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
-        """Return (id, title and text) of up to ``limit`` documents."""
+        """Return (id, text) of up to ``limit`` documents that have a text, the oldest first."""
 
     def counts(self, where: Filter | None = None) -> Counts:
         """Count the documents, passages, vectors and links that the filter allows."""
@@ -279,7 +288,7 @@ class Documents(Protocol):
 
 
 class Links(Protocol):
-    """Links between documents, by id. ``supersedes`` and ``resolves`` links change what a search shows."""
+    """Links between documents, by id. ``supersedes`` and ``resolved-by`` links change what a search shows."""
 
     def add(self, links: Sequence[Link], within: Filter | None = None) -> None:
         """Add links between documents that exist; ``NotFoundError`` names one that does not."""
@@ -476,7 +485,7 @@ class Maintenance(Protocol):
     def compact(self, progress: Progress | None = None) -> int:
         """Rewrite the indexes without removed passages and prune the log of removals; return its length."""
 
-    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: StepProgress | None = None) -> tuple[list[str], dict[str, int]]:
         """Compare the indexes with the records; return the problems, and how many of each thing were compared."""
 
     def discard(self) -> None:

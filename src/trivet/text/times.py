@@ -164,9 +164,7 @@ def _window(span: str, at: datetime, language: str) -> Window | None:
 def _read(span: str, at: datetime, language: str) -> Window | None:
     now = aware(at)
     plain = _plain(span, language)
-    if (_STRETCH.match(plain) and "past" in plain.lower()) or (stretch := _UP_TO_NOW.match(plain)):
-        match = _STRETCH.match(plain)
-        ago = f"1 {match[1]} ago" if match else f"{plain[stretch.end() :] if stretch else plain} ago"
+    if (ago := _ago(plain)) is not None:
         back = _parsed(ago, now, language)
         return Window(back[0], now + timedelta(days=1), span) if back else None
     parsed = _parsed(plain, now, language)
@@ -179,6 +177,14 @@ def _read(span: str, at: datetime, language: str) -> Window | None:
     begin, end = _period(moment, period)
     dated = period in ("day", "time") and any(char.isdigit() for char in plain) and not _AGO.search(plain)
     return Window(begin, end, span, dated)
+
+
+def _ago(plain: str) -> str | None:
+    """Return where a period that lasts until now begins, such as "3 weeks ago"; None for any other period."""
+    stretch, up_to_now = _STRETCH.match(plain), _UP_TO_NOW.match(plain)
+    if stretch and (up_to_now or "past" in plain.lower()):
+        return f"1 {stretch[1]} ago"
+    return f"{plain[up_to_now.end() :]} ago" if up_to_now else None
 
 
 def _plain(span: str, language: str) -> str:

@@ -127,7 +127,7 @@ def schema(store: Path, statement: str, *values: object) -> list[tuple[object, .
         ("INSERT INTO removed SELECT 99, cid, pid FROM passages LIMIT 1", "passages that are said to be gone are here"),
         ("DELETE FROM models", "of a model or a passage that is not here"),
         ("UPDATE seals SET sum = sum + 1", "is not what was written"),
-        ("INSERT INTO seals VALUES (999, 1)", "seals: 1 of vectors that are not here"),
+        ("INSERT INTO seals VALUES (999, 1)", "checksums: 1 belong to vectors that do not exist"),
     ],
 )
 def test_rows_that_do_not_fit_each_other_are_told(store: Path, change: str, told: str) -> None:

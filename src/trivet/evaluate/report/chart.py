@@ -2,7 +2,7 @@
 
 The templates turn a ``Plot`` into SVG. Colours come from the page's style sheet by class name, so that one chart serves
 the light and the dark page. A chart is as wide as a telephone; wider screens show several side by side. Why this is
-not a plotting library: docs/adr/0057.
+not a plotting library: docs/adr/0033.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Forget = Annotated[
 
 
 def not_found(id: str, engine: Engine) -> NotFoundError:
-    return NotFoundError(f"Document {id!r} not found in collection {engine.name!r}.")
+    return NotFoundError(f"id: document {id!r} not found in collection {engine.name!r}")
 
 
 def _document(engine: Engine, id: str) -> dict[str, Any]:

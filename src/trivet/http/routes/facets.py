@@ -40,7 +40,7 @@ class Successor(BaseModel):
     by: str
 
 
-class StandingPairs(BaseModel):
+class RedundantDocuments(BaseModel):
     superseded: list[Successor]
     copies: list[list[str]]
     looked_at: int
@@ -83,7 +83,7 @@ async def get_timeline(
 
 @router.get(
     f"{COLLECTION}/standing",
-    responses=responses(StandingPairs, *NOT_FOUND),
+    responses=responses(RedundantDocuments, *NOT_FOUND),
     summary="List superseded documents and duplicates",
 )
 async def list_redundant(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trivet.engine import Engine
 from trivet.errors import NotFoundError
-from trivet.http.jobs import Progress, Work
+from trivet.http.jobs import Work
 from trivet.http.json_response import json_response
 from trivet.http.problem_details import Refused
 from trivet.http.request_models import Body
@@ -18,6 +18,7 @@ from trivet.http.response_models import NOT_FOUND, WITH_BODY, SettingsInForce, r
 from trivet.http.routes.parameters import COLLECTION, Access, Name
 from trivet.http.routes.settings import settings_of
 from trivet.profile import Profile, named
+from trivet.types import StepProgress
 
 router = APIRouter(tags=["feedback"])
 JOBS = f"{COLLECTION}/jobs"
@@ -80,7 +81,7 @@ async def start_job(name: Name, body: NewJob, access: Access) -> Response:
 
 
 def _tuning(engine: Engine, profiles: list[Profile], body: NewJob, _: str | None) -> Work:
-    def work(progress: Progress) -> dict[str, Any]:
+    def work(progress: StepProgress) -> dict[str, Any]:
         from trivet.evaluate import Lab
         from trivet.evaluate.feedback import from_feedback
         from trivet.evaluate.tuning import tune
@@ -95,7 +96,7 @@ def _tuning(engine: Engine, profiles: list[Profile], body: NewJob, _: str | None
 
 
 def _evaluating(engine: Engine, profiles: list[Profile], body: NewJob, folder: str | None) -> Work:
-    def work(progress: Progress) -> dict[str, Any]:
+    def work(progress: StepProgress) -> dict[str, Any]:
         from trivet.evaluate import MEASURES, Lab, compare, evaluate
         from trivet.evaluate.feedback import from_feedback
 
@@ -139,7 +140,7 @@ async def stop_job(name: Name, kind: OfKind, access: Access) -> Response:
     def work(engine: Engine) -> dict[str, Any]:
         job = access.dispatcher.jobs.last(engine.name, kind)
         if job is None:
-            raise NotFoundError(f"Job {kind!r} not found in collection {engine.name!r}.")
+            raise NotFoundError(f"kind: job {kind!r} not found in collection {engine.name!r}")
         if job["state"] == "running":
             access.dispatcher.jobs.stop(engine.name, kind)
         return job

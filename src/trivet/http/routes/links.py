@@ -58,7 +58,7 @@ async def remove_link(
     def work(engine: Engine) -> int:
         count: int = engine.unlink(source, target, type)
         if not count:
-            raise NotFoundError(f"Link from {source!r} to {target!r} not found in collection {engine.name!r}.")
+            raise NotFoundError(f"link: none from {source!r} to {target!r} in collection {engine.name!r}")
         return count
 
     return json_response({"removed": await access.run("write", name, work)})

@@ -27,6 +27,7 @@ from trivet.graph.mentions import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints
 from trivet.stores.indexes import snapshots
 from trivet.stores.indexes.file_locks import acquire
 from trivet.text.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.stores.indexes.differences import Differences, HeldGraph
@@ -39,8 +40,6 @@ MANY = 20_000  # documents held as Python objects, which are ten times as large 
 WAIT = 600.0  # seconds, for another process that writes a snapshot
 PRUNED_TRIES = 3  # attempts to read what is new while other processes prune removals
 _FORMAT = 2
-
-Progress = Callable[[int, int], None]
 
 
 class Source(Protocol):

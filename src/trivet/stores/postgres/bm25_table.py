@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import psycopg
 
-from trivet.stores.contract import Progress
 from trivet.stores.postgres import document_rows, terms
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.schema import BM25_TABLE, statements
 from trivet.stores.postgres.transaction import Transaction, new_version
+from trivet.types import Progress
 
 BATCH = 1_000  # passages read at a time
 

@@ -14,12 +14,12 @@ from trivet.stores.postgres.postings import ENTRY
 from trivet.stores.postgres.shards import Shard
 from trivet.stores.postgres.transaction import Transaction
 from trivet.text.analysis import Analyzer
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from trivet.stores.contract import Progress
 
 BATCH = 1_000  # passages read at a time
 TERMS = 2_000  # rows of the postings read at a time

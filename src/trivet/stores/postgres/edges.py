@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED, Edge, follows, session_key, shared_values
+from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED_VALUE, Edge, follows, session_key, shared_values
 from trivet.stores.postgres.database import Select
 from trivet.stores.postgres.filter_sql import number_of
 from trivet.stores.postgres.link_rows import ids_of, numbers_of
@@ -86,7 +86,7 @@ def _sharing_values(rows: Rows, documents: Mapping[int, _Row]) -> Iterator[Edge]
     for (did, key, value), others in sharing.items():
         if 1 < len(others) <= RARE:
             for other in others:
-                yield Edge(did, other, SHARED / (len(others) - 1), f"{key} {value}")
+                yield Edge(did, other, SHARED_VALUE / (len(others) - 1), f"{key} {value}")
 
 
 def having(rows: Rows, wanted: Sequence[Wanted], condition: str) -> list[tuple[int, int]]:

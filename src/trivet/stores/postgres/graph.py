@@ -18,11 +18,11 @@ from trivet.stores.contract import State
 from trivet.stores.postgres import edges
 from trivet.stores.postgres.graph_source import GraphSource
 from trivet.stores.postgres.rows import Rows
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.graph.edges import Edge
     from trivet.graph.mentions import Graph
-    from trivet.stores.contract import Progress
     from trivet.stores.indexes.differences import Differences
     from trivet.stores.indexes.graph_index import GraphIndex
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from trivet.errors import TrivetError
 from trivet.stores.postgres import bm25_table, comparison, document_rows
@@ -20,9 +19,7 @@ from trivet.stores.postgres.timeline import Timeline
 from trivet.stores.postgres.transaction import Transaction
 from trivet.stores.postgres.vector_search import drop_indexes, index_name
 from trivet.stores.postgres.vectors import PostgresVectors
-
-if TYPE_CHECKING:
-    from trivet.stores.contract import Progress, Steps
+from trivet.types import Progress, StepProgress
 
 
 class PostgresMaintenance:
@@ -129,7 +126,7 @@ class PostgresMaintenance:
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
-    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: StepProgress | None = None) -> tuple[list[str], dict[str, int]]:
         state = self._timeline.state()
         counted = self._count()
         found = counted.problems()

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trivet.concurrency.threads import Background
 from trivet.errors import InputError, NotFoundError
@@ -20,9 +20,7 @@ from trivet.stores.postgres.schema import DISTRIBUTED, LATER
 from trivet.stores.postgres.shards import Shards
 from trivet.stores.postgres.transaction import add_token
 from trivet.stores.postgres.vector_search import drop_indexes
-
-if TYPE_CHECKING:
-    from trivet.stores.contract import Progress
+from trivet.types import Progress
 
 
 class PostgresStore:

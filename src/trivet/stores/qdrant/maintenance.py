@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from trivet.stores.contract import Collection, Progress, Steps
+from trivet.stores.contract import Collection
 from trivet.stores.qdrant.sync import PointSync
+from trivet.types import Progress, StepProgress
 
 
 class QdrantMaintenance:
@@ -24,7 +25,7 @@ class QdrantMaintenance:
     def update_vectors(self) -> None:
         """Do nothing: points are written with the vectors."""
 
-    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: StepProgress | None = None) -> tuple[list[str], dict[str, int]]:
         problems, checked = self._records.maintenance.verify(progress)
         model = self._records.state().model
         if model is not None:

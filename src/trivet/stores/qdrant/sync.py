@@ -18,10 +18,11 @@ from typing import Any
 
 from trivet.errors import StoreError
 from trivet.filters import values_of
-from trivet.stores.contract import Collection, Model, Progress, State
+from trivet.stores.contract import Collection, Model, State
 from trivet.stores.qdrant import tags
 from trivet.stores.qdrant.comparison import Difference, difference_of
 from trivet.stores.qdrant.points import Mark, Points, Row
+from trivet.types import Progress
 
 BATCH = 500  # documents compared at a time
 TRIES = 3  # comparisons of all points, where another process writes meanwhile

@@ -12,14 +12,12 @@ import contextlib
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 from trivet.errors import InputError, StoreError
 from trivet.stores.sqlite import row_checksums
 from trivet.stores.sqlite.database import Database
-
-Progress = Callable[[int, int], None]
+from trivet.types import Progress
 
 STEP = 2_048  # pages between two reports of progress
 

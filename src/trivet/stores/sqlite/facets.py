@@ -6,15 +6,13 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from trivet.stores.periods import step_for
 from trivet.types import Facet, Period
 
 Condition = tuple[str, Sequence[Any]]  # " AND did IN (…)" and its values; empty for everything
 
 #: SQLite's format of each period. A time outside of the years 0 to 9999 has none and is not counted.
 STEPS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
-DAY = 86_400.0  # seconds
-#: The most periods of a step, about what one line of the page has room for.
-MOST_DAYS, MOST_MONTHS = 62, 72
 
 
 def kinds(connection: sqlite3.Connection, cid: int, within: Condition, values: int) -> Facet:
@@ -51,19 +49,13 @@ def timeline(
     if step is None:
         sql = f"SELECT min({column}), max({column}) FROM documents WHERE cid = ?{condition}"
         first, last = connection.execute(sql, (cid, *bound)).fetchone()
-        step = _fitting((last - first) / DAY if first is not None else 0.0)
+        step = step_for(first, last)
     rows = connection.execute(
         f"SELECT strftime('{STEPS[step]}', {column}, 'unixepoch') AS period, count(*) FROM documents "
         f"WHERE cid = ? AND {column} IS NOT NULL{condition} GROUP BY period HAVING period IS NOT NULL ORDER BY period",
         (cid, *bound),
     )
     return step, [Period(*row) for row in rows]
-
-
-def _fitting(days: float) -> str:
-    if days <= MOST_DAYS:
-        return "day"
-    return "month" if days / 30 <= MOST_MONTHS else "year"
 
 
 def counts(connection: sqlite3.Connection, cid: int, mid: int | None, condition: Condition) -> tuple[int, int, int]:

@@ -10,20 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trivet.errors import InputError
 from trivet.filters import (
-    BUILT_IN_FIELDS,
     And,
     Filter,
     Not,
     both,
     fields_of,
-    split_field,
-    unknown_field,
-    without_field,
 )
 from trivet.stores.contract import Rechecked
 from trivet.stores.expiry import unexpired
+from trivet.stores.field_check import check_fields
 from trivet.stores.sqlite.facets import Condition
 from trivet.stores.sqlite.filter_sql import compile_filter
 from trivet.stores.sqlite.rows import EXPIRED, LAST_EXPIRED, CollectionRows, chunks, marks, visible
@@ -120,14 +116,8 @@ class SqliteFilters:
 
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         """Refuse a field that no document has: with a misspelt name, a search would find nothing and not say why."""
-        for field, must_be_known in fields_of(where):
-            built_in, name = split_field(field)
-            if built_in or not must_be_known or not self._visibility.any_document(within):
-                continue
-            if not self._visibility.has_field(name, within):
-                # only keys of documents that the rest of the filter allows: a key may tell as much as a value
-                known = [*BUILT_IN_FIELDS, *self._visibility.fields(both(within, without_field(where, field)))]
-                raise InputError(unknown_field(field, known))
+        seen = self._visibility
+        check_fields(where, within, seen.has_field, seen.any_document, seen.fields)
 
     def scope(
         self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None

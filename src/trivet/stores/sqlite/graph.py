@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import StoreError, TrivetError
-from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED, Edge, follows, session_key, shared_values
+from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED_VALUE, Edge, follows, session_key, shared_values
 from trivet.stores.background_task import BackgroundTask, Start
 from trivet.stores.contract import State
 from trivet.stores.sqlite.change_feed import ChangeFeed
 from trivet.stores.sqlite.opened_index import OpenedIndex
 from trivet.stores.sqlite.rows import CollectionRows, marks
 from trivet.text.analysis import Analyzer
-from trivet.types import SUPERSEDES
+from trivet.types import SUPERSEDES, Progress
 
 if TYPE_CHECKING:
     from trivet.graph.mentions import Graph
-    from trivet.stores.contract import Progress
     from trivet.stores.indexes.graph_index import GraphIndex
 
 MANY_BEHIND = 5_000  # passages that the graph has not read: some seconds
@@ -147,7 +146,7 @@ class SqliteGraphIndex:
             if others is None:
                 others = known[shared] = self._having(connection, *shared)
             if others:
-                weight, label = SHARED / (len(others) - 1), " ".join(shared)
+                weight, label = SHARED_VALUE / (len(others) - 1), " ".join(shared)
                 found += [Edge(did, other, weight, label) for other in others]
 
     def _having(self, connection: sqlite3.Connection, key: str, value: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from trivet.errors import ModelReplacedError, TrivetError
 from trivet.stores.background_task import BackgroundTask, Start
-from trivet.stores.contract import Progress, State, Steps
+from trivet.stores.contract import State
 from trivet.stores.indexes.file_locks import check_not_stopped
 from trivet.stores.sqlite.graph import SqliteGraphIndex
 from trivet.stores.sqlite.imports import SqliteImportLog
@@ -21,6 +21,7 @@ from trivet.stores.sqlite.lexical import SqliteLexicalIndex
 from trivet.stores.sqlite.rows import CollectionRows
 from trivet.stores.sqlite.trigrams import SqliteTrigramIndex
 from trivet.stores.sqlite.vectors import SqliteVectorIndex
+from trivet.types import Progress, StepProgress
 
 if TYPE_CHECKING:
     from trivet.stores.indexes.graph_index import GraphIndex
@@ -112,7 +113,7 @@ class SqliteMaintenance:
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
-    def verify(self, progress: Steps | None = None) -> tuple[list[str], dict[str, int]]:
+    def verify(self, progress: StepProgress | None = None) -> tuple[list[str], dict[str, int]]:
         problems = self.row_problems()
         if problems:  # repeating an import may repair them
             self._imports.clear()
@@ -138,7 +139,7 @@ class SqliteMaintenance:
             found.append(f"documents: {lost:,} have no passage and cannot be found")
         return found
 
-    def _compare(self, progress: Steps | None) -> tuple[list[str], dict[str, int]]:
+    def _compare(self, progress: StepProgress | None) -> tuple[list[str], dict[str, int]]:
         """Compare the content of the indexes with the records, before any index is updated."""
         self.open_stored()
         found: list[str] = []

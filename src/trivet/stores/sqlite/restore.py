@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,8 +23,7 @@ from trivet.stores.sqlite import backup, row_checksums
 from trivet.stores.sqlite.database import Database, is_open_here
 from trivet.stores.sqlite.location import resolved
 from trivet.stores.sqlite.lock_waiting import is_busy
-
-Progress = Callable[[int, int], None]
+from trivet.types import Progress
 
 LOCK_SECONDS = 3.0  # to wait for a process that is closing the store
 #: Where SQLite keeps its locks in a file (its file format: PENDING_BYTE, and the 511 bytes behind it).

@@ -143,7 +143,7 @@ def _vectors(connection: sqlite3.Connection) -> Iterator[str]:
         "SELECT count(*) FROM seals WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.vid = seals.vid)"
     ).fetchone()
     if strays:
-        yield f"seals: {strays:,} of vectors that are not here"
+        yield f"checksums: {strays:,} belong to vectors that do not exist"
 
 
 def _shown(value: Any) -> str:

@@ -30,6 +30,7 @@ from trivet.stores.indexes.file_locks import acquire
 from trivet.stores.sqlite.file_checksums import FileChecksums, is_sound
 from trivet.stores.sqlite.forward_index import SEGMENT, Draft, ForwardIndex
 from trivet.stores.sqlite.term_search import Tail, documents_in, idf
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.stores.indexes.differences import Differences
@@ -50,7 +51,6 @@ _MARK = "checkpoint"
 _PARTS = ("term", "idx", "pos", "fast", "fieldnorm", "store")  # the files of a segment
 _SCHEMA_VERSION = 4
 
-Progress = Callable[[int, int], None]
 Halves = tuple[list[str], list[str]]  # the words in order, and further terms of them
 Answer = TypeVar("Answer")
 

@@ -44,12 +44,12 @@ from trivet.stores.sqlite.vector_block import (
     joined,
     row_sums,
 )
+from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.stores.indexes.differences import Differences
     from trivet.stores.sqlite.verify_indexes import HeldVectors
 
-Progress = Callable[[int, int], None]
 
 SNAPSHOT_FROM = 8_192  # vectors; fewer are read from the records in milliseconds and scanned exactly in under one
 GROWTH = 0.1  # share of the snapshot; a larger tail makes a new one: it is scanned exactly, 0.2 ms a thousand vectors
