@@ -112,53 +112,77 @@ async def import_documents(
     one document; its front matter becomes its fields, and its `[[links]]` name existing documents."""
     engine = await access.run("write", name, lambda engine: engine)
     access.dispatcher.begin_import()
-    loop = asyncio.get_running_loop()
-    progress: asyncio.Queue[bytes | None] = asyncio.Queue()
-    body = request.stream()
-
-    pulling: list[Future[bytes | None]] = []
-
-    async def next_piece() -> bytes | None:
-        return await anext(body, None)
-
-    def pull() -> bytes | None:
-        """Return the next part of the body to the thread that writes."""
-        pulling[:] = [asyncio.run_coroutine_threadsafe(next_piece(), loop)]
-        return pulling[0].result()
-
+    body, lines = _Body(request), _ProgressLines()
     longest = access.config.max_body_bytes
     is_text = request.headers.get("content-type", "").startswith(MARKDOWN)
 
     def take(importer: Importer) -> None:
         if filename and not filename.lower().endswith(JSONL):
-            importer.add_content(_whole(iter(pull, None), longest), filename, id or filename, modified)
+            importer.add_content(_whole(body.parts(), longest), filename, id or filename, modified)
         elif is_text and not filename:
-            importer.add_markdown(_text(_whole(iter(pull, None), longest)), id, "body")
+            importer.add_markdown(_text(_whole(body.parts(), longest)), id, "body")
         else:
-            importer.add_lines(parse_lines(_lines(iter(pull, None), longest), "body"))
+            importer.add_lines(parse_lines(_lines(body.parts(), longest), "body"))
 
     def work() -> None:
-        def report(line: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(progress.put_nowait, to_bytes(line) + b"\n")
-
         try:
-            _import(engine, take, redact, report, lambda: access.check_key("write", name))
+            _import(engine, take, redact, lines.report, lambda: access.check_key("write", name))
         finally:
-            loop.call_soon_threadsafe(progress.put_nowait, None)
+            lines.end()
 
-    task = loop.run_in_executor(access.dispatcher.import_pool, work)
+    task = asyncio.get_running_loop().run_in_executor(access.dispatcher.import_pool, work)
     task.add_done_callback(access.dispatcher.end_import)
 
-    async def lines() -> AsyncIterator[bytes]:
+    async def sent() -> AsyncIterator[bytes]:
         try:
-            while (line := await progress.get()) is not None:
+            async for line in lines:
                 yield line
         finally:
-            for waiting in pulling:  # at shutdown the thread must not wait for the rest of the body
-                waiting.cancel()
+            body.cancel()  # at shutdown the thread must not wait for the rest of the body
         await asyncio.wait([task])
 
-    return NDJSONResponse(lines())
+    return NDJSONResponse(sent())
+
+
+class _Body:
+    """The body of a request, for a thread that reads it part by part while it arrives."""
+
+    def __init__(self, request: Request) -> None:
+        self._stream, self._loop = request.stream(), asyncio.get_running_loop()
+        self._waiting: Future[bytes | None] | None = None
+
+    def parts(self) -> Iterator[bytes]:
+        return iter(self._pull, None)
+
+    def cancel(self) -> None:
+        """End the wait of the thread for the next part."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    def _pull(self) -> bytes | None:
+        self._waiting = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
+        return self._waiting.result()
+
+    async def _next(self) -> bytes | None:
+        return await anext(self._stream, None)
+
+
+class _ProgressLines:
+    """Lines that a thread reports, for the response that sends them."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def report(self, line: dict[str, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, to_bytes(line) + b"\n")
+
+    def end(self) -> None:
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, None)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (line := await self._lines.get()) is not None:
+            yield line
 
 
 def _import(
