@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from trivet.engine import Engine, open, restore
     from trivet.engine.async_engine import AsyncEngine, open_async
     from trivet.errors import (
+        CollectionDroppedError,
         DeadlineError,
         EmbedderError,
+        IndexNotReadyError,
         InputError,
         MissingExtraError,
         ModelMismatchError,
@@ -74,8 +76,10 @@ _HOMES = {
         "open_async",
     ),
     "trivet.errors": (
+        "CollectionDroppedError",
         "DeadlineError",
         "EmbedderError",
+        "IndexNotReadyError",
         "InputError",
         "MissingExtraError",
         "ModelMismatchError",
@@ -146,6 +150,7 @@ __all__ = [
     "Adjustment",
     "And",
     "AsyncEngine",
+    "CollectionDroppedError",
     "Compacted",
     "Contains",
     "Contribution",
@@ -164,6 +169,7 @@ __all__ = [
     "Forgotten",
     "Hit",
     "In",
+    "IndexNotReadyError",
     "InputError",
     "LegVerdict",
     "Link",

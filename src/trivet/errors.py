@@ -29,6 +29,10 @@ class NotFoundError(TrivetError, LookupError):
     """The thing named does not exist in this store."""
 
 
+class CollectionDroppedError(NotFoundError):
+    """The collection that is open was dropped, perhaps by another process."""
+
+
 class ModelReplacedError(NotFoundError):
     """The model a search began with was replaced before its vectors were read; a search begins again by itself."""
 
@@ -39,6 +43,10 @@ class StoreError(TrivetError, OSError):
 
 class StoreBusyError(StoreError):
     """Others kept the store locked for as long as the caller was willing to wait."""
+
+
+class IndexNotReadyError(StoreError):
+    """An index is being made in the background; a search leaves its leg out until then."""
 
 
 class StoreReplacedError(StoreError):
@@ -92,9 +100,11 @@ EXIT_CODES: dict[type[TrivetError], int] = {
     ModelMismatchError: 2,
     MissingExtraError: 2,
     NotFoundError: 1,
+    CollectionDroppedError: 1,
     ModelReplacedError: 1,
     StoreError: 1,
     StoreBusyError: 1,
+    IndexNotReadyError: 1,
     StoreReplacedError: 1,
     SnapshotLostError: 1,
     DeadlineError: 1,

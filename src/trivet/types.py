@@ -375,6 +375,7 @@ class Degraded:
 
     part: str
     reason: str
+    pending: bool = False  # it will be whole after some time, without anybody's help
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 
 import trivet
 from trivet.concurrency import threads
-from trivet.concurrency.threads import Background, Pool
+from trivet.concurrency.threads import Background, ThreadPool
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def ours() -> Callable[[], list[str]]:
 
 class TestPool:
     def test_its_threads_are_gone_when_it_is_closed(self) -> None:
-        pool = Pool(3, "test-pool")
+        pool = ThreadPool(3, "test-pool")
         doing = [pool.submit(time.sleep, 0.05) for _ in range(3)]
         pool.close()
         assert all(future.done() for future in doing)
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("test-pool")]
 
     def test_what_waits_in_it_is_dropped(self) -> None:
-        pool, go = Pool(1, "test-pool"), threading.Event()
+        pool, go = ThreadPool(1, "test-pool"), threading.Event()
         pool.submit(go.wait, 60)
         waiting = pool.submit(go.wait, 60)
         threading.Timer(0.05, go.set).start()
@@ -44,7 +44,7 @@ class TestPool:
 
     def test_one_that_hangs_is_left_to_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(threads, "CLOSE_TIMEOUT", 0.05)
-        pool, go = Pool(2, "test-pool"), threading.Event()
+        pool, go = ThreadPool(2, "test-pool"), threading.Event()
         hanging = pool.submit(go.wait, 60)
         pool.close()
         assert not hanging.done()  # it came back before the other did
@@ -56,11 +56,11 @@ class TestPool:
         monkeypatch.setattr(threads, "CLOSE_TIMEOUT", 1.0)
         asked: list[float] = []
         monkeypatch.setattr(threads, "_join", lambda threads, timeout: asked.append(timeout()))
-        threads.close([Pool(1, "test-pool") for _ in range(5)])
+        threads.close([ThreadPool(1, "test-pool") for _ in range(5)])
         assert asked == sorted(asked, reverse=True) and asked[0] <= 1.0
 
     def test_closed_by_one_of_its_own_threads(self) -> None:
-        pool = Pool(1, "test-pool")
+        pool = ThreadPool(1, "test-pool")
         assert pool.submit(pool.close).result(60) is None
 
 

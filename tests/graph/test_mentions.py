@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trivet.graph.mentions import ARRAYS, TITLE, Block, Entry, Graph, Names, merged
+from trivet.graph.mentions import ARRAYS, TITLE, Block, Entry, MentionGraph, Names, merged
 
 entries = st.dictionaries(
     st.integers(1, 12),
@@ -21,7 +21,7 @@ def array(*values: int, kind: Any = np.int64) -> Any:
     return np.array(values, dtype=kind)
 
 
-def edges(graph: Graph) -> set[tuple[int, int, int]]:
+def edges(graph: MentionGraph) -> set[tuple[int, int, int]]:
     """(document, concept, mark), read from the concepts' side."""
     every = array(*range(10), kind=np.uint64)
     found = graph.naming(every)
@@ -36,7 +36,7 @@ def said(listed: list[Entry]) -> set[tuple[int, int, int]]:
 
 @given(entries)
 def test_both_directions_say_what_was_put_in(listed: list[Entry]) -> None:
-    graph = Graph([Block.of(listed)])
+    graph = MentionGraph([Block.of(listed)])
     assert edges(graph) == said(listed)
     every = array(*range(14))
     source, hashes, marks = graph.named_by(every)
@@ -55,11 +55,11 @@ def test_two_blocks_and_their_merger_are_the_same_graph(
     blocks = (Block.of(first).without(newer | gone), Block.of(second).without(gone))
     kept = [entry for entry in first if entry.did not in newer | gone]
     kept += [entry for entry in second if entry.did not in gone]
-    assert edges(Graph(blocks)) == said(kept)
+    assert edges(MentionGraph(blocks)) == said(kept)
     whole = merged(blocks, lambda concept: f"name {concept}")
-    assert edges(Graph([whole])) == said(kept)
-    assert Graph([whole]).documents == Graph(blocks).documents == len(kept)
-    counts = Graph([whole]).frequency(array(*range(10), kind=np.uint64)).tolist()
+    assert edges(MentionGraph([whole])) == said(kept)
+    assert MentionGraph([whole]).documents == MentionGraph(blocks).documents == len(kept)
+    counts = MentionGraph([whole]).frequency(array(*range(10), kind=np.uint64)).tolist()
     assert counts == [sum(concept in entry.named for entry in kept) for concept in range(10)]
 
 
@@ -67,13 +67,13 @@ def test_two_blocks_and_their_merger_are_the_same_graph(
 def test_a_block_comes_back_from_its_arrays(listed: list[Entry]) -> None:
     block = Block.of(listed)
     again = Block.restored({name: getattr(block, name) for name in ARRAYS}, block.names)
-    assert edges(Graph([again])) == edges(Graph([block]))
+    assert edges(MentionGraph([again])) == edges(MentionGraph([block]))
     assert again.titled.tolist() == block.titled.tolist()
 
 
 def test_a_merged_block_knows_the_names_of_what_is_shared_and_no_others() -> None:
     listed = [Entry(1, 10, {7: 0, 8: 0}), Entry(2, 20, {7: 0})]
-    whole = Graph([merged([Block.of(listed)], lambda concept: {7: "Tarn é", 8: "Alone"}[concept])])
+    whole = MentionGraph([merged([Block.of(listed)], lambda concept: {7: "Tarn é", 8: "Alone"}[concept])])
     assert whole.written(7) == "Tarn é"
     assert whole.written(8) == "…"
     assert whole.written(99) == "…"
@@ -85,5 +85,5 @@ def test_names_of_nothing_are_empty() -> None:
 
 
 def test_a_passage_is_named_by_its_place_behind_the_first() -> None:
-    found = Graph([Block.of([Entry(3, 30, {1: 0, 2: 2, 4: TITLE})])]).naming(array(1, 2, 4, kind=np.uint64))
+    found = MentionGraph([Block.of([Entry(3, 30, {1: 0, 2: 2, 4: TITLE})])]).naming(array(1, 2, 4, kind=np.uint64))
     assert found.pid.tolist() == [30, 32, 30]

@@ -11,7 +11,7 @@ import pytest
 
 from trivet.graph.edges import Edge
 from trivet.graph.mentions import TITLE, Block, Entry
-from trivet.graph.mentions import Graph as Blocks
+from trivet.graph.mentions import MentionGraph as Blocks
 from trivet.legs.graph import CEILING, FAINT, TITLED, Graph, heads
 from trivet.legs.leg import LegQuery
 from trivet.text.concepts import digest

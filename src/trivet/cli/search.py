@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from trivet import serialize
 from trivet.cli import options, output
@@ -10,9 +10,6 @@ from trivet.cli.options import RANKING_PANEL, argument, flag, option
 from trivet.cli.store import catch_up_command, open_existing, scorer_or_default
 from trivet.errors import InputError
 from trivet.profile import READER
-
-if TYPE_CHECKING:
-    from trivet.types import Results
 
 
 def search(
@@ -105,11 +102,5 @@ def search(
             output.message(
                 f"the collection {collection!r} is empty; fill it with `trivet add` or `trivet import`", "yellow"
             )
-        if _is_behind(results):
+        if any(item.pending for item in results.degraded):  # this process ends before it is done
             output.message(f"`{catch_up_command(store, collection)}` finishes it now", "yellow")
-
-
-def _is_behind(found: Results) -> bool:
-    """Tell whether passages wait to be embedded, or a graph to be read: this process ends before it is done."""
-    unfinished = {"dense": "not embedded", "graph": "being"}
-    return any(unfinished.get(item.part, "\0") in item.reason for item in found.degraded)

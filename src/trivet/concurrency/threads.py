@@ -15,7 +15,7 @@ from typing import Any
 CLOSE_TIMEOUT = 5.0  # seconds that ``close`` waits for threads which may hang
 
 
-class Pool(ThreadPoolExecutor):
+class ThreadPool(ThreadPoolExecutor):
     """Threads for calls of a model or a server, which may hang."""
 
     def __init__(self, workers: int, name: str) -> None:
@@ -26,7 +26,7 @@ class Pool(ThreadPoolExecutor):
         close((self,))
 
 
-def close(pools: Iterable[Pool]) -> None:
+def close(pools: Iterable[ThreadPool]) -> None:
     """End the pools together: drop waiting calls, and stop waiting for running ones after ``CLOSE_TIMEOUT``."""
     closing, ends = list(pools), time.monotonic() + CLOSE_TIMEOUT
     for pool in closing:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from trivet.concurrency import deadline
-from trivet.concurrency.threads import Pool
+from trivet.concurrency.threads import ThreadPool
 from trivet.engine.engine import Engine
 from trivet.engine.opening import open
 from trivet.errors import StoreError
@@ -94,7 +94,7 @@ class AsyncEngine:
 
     def __init__(self, engine: Engine, threads: int = THREADS) -> None:
         self.engine = engine
-        self._pool = Pool(threads, "trivet-async")
+        self._pool = ThreadPool(threads, "trivet-async")
 
     async def run(self, work: Callable[[Engine], T]) -> T:
         """Call a function with the engine in a thread and return its result: for several calls in one.

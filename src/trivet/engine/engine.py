@@ -16,14 +16,14 @@ from trivet.engine import cursors, transfer, validation
 from trivet.engine.ingest import Load, passages, redacted
 from trivet.engine.languages import Languages
 from trivet.engine.leg_threads import LegThreads
-from trivet.engine.models import Models
+from trivet.engine.models import CollectionModels
 from trivet.engine.pipeline import Pipeline
 from trivet.engine.request import SearchRequest
 from trivet.errors import EmbedderError, InputError, NotAllowedError, NotFoundError, StoreError, TakenError
 from trivet.filters import TIME_FIELDS, Filter, In, both, check_binding, parse_filter
 from trivet.models.scorers import load_scorer
 from trivet.models.scorers.cached import CachedScorer
-from trivet.models.scorers.reader import Reader
+from trivet.models.scorers.reader import ReaderScorer
 from trivet.profile import PROFILES, Overrides, Profile, named, with_reader
 from trivet.rerank import Tools
 from trivet.stores.contract import Collection, Prepared, Store, read_again
@@ -67,7 +67,7 @@ COMPARED = 50_000  # documents whose texts are held in memory at once to find co
 class Engine:
     """One collection of a store. Thread-safe. Use it as a context manager or call ``close``."""
 
-    def __init__(self, store: Store, collection: Collection, models: Models, shared: Shared) -> None:
+    def __init__(self, store: Store, collection: Collection, models: CollectionModels, shared: Shared) -> None:
         self._store, self._collection, self._models, self._shared = store, collection, models, shared
         self._pipeline = Pipeline(collection, models, shared.legs, shared.tools)
         self._languages = Languages(collection)
@@ -713,14 +713,14 @@ class Shared:
         found = load_scorer(scorer)
         self.legs = LegThreads()
         self.scorer = CachedScorer(found) if found is not None else None
-        self.reader = CachedScorer(Reader())
+        self.reader = CachedScorer(ReaderScorer())
         self.tools = Tools(self.scorer, self.reader)
-        self.models: list[Models] = []
+        self.models: list[CollectionModels] = []
         # runs at close, when the last engine is collected, or at exit: threads must end before the interpreter does
         self.finalizer = weakref.finalize(self, _shut, store, self.models, self.legs, self.scorer, self.reader)
 
 
-def _shut(store: Store, models: list[Models], legs: LegThreads, *scorers: CachedScorer | None) -> None:
+def _shut(store: Store, models: list[CollectionModels], legs: LegThreads, *scorers: CachedScorer | None) -> None:
     for each in models:
         each.close()
     legs.close()
@@ -753,6 +753,6 @@ def open_collection(
         validation.check_passage_size(passage_size)
     config = {"language": language, "passage_size": passage_size, "words_only": True if embedder == "none" else None}
     collection = store.collection(name, config, PROFILES["default"].to_json())
-    models = Models(collection, embedder, background)
+    models = CollectionModels(collection, embedder, background)
     shared.models.append(models)
     return Engine(store, collection, models, shared)

@@ -20,7 +20,7 @@ from trivet.text.passages import cut
 from trivet.types import Added, Degraded, Document, Progress
 
 if TYPE_CHECKING:
-    from trivet.engine.models import Models
+    from trivet.engine.models import CollectionModels
     from trivet.filters import Filter
     from trivet.stores.contract import Collection, Indexer, Model, Prepared
 
@@ -34,7 +34,11 @@ class Load:
     """A load of documents into one collection; a context manager. Call ``finish`` at the end."""
 
     def __init__(
-        self, collection: Collection, models: Models, connected: Callable[[], bool], within: Filter | None = None
+        self,
+        collection: Collection,
+        models: CollectionModels,
+        connected: Callable[[], bool],
+        within: Filter | None = None,
     ) -> None:
         """``connected`` tells whether searches use the graph; ``within`` is the filter of a bound caller."""
         self._collection, self._models, self._connected, self._within = collection, models, connected, within

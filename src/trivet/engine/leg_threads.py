@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from trivet.concurrency import deadline, threads
 from trivet.engine.request import Retrieved, Setup
-from trivet.errors import DeadlineError, InputError, NotFoundError, StoreError
+from trivet.errors import DeadlineError, IndexNotReadyError, InputError, NotFoundError, StoreError
 from trivet.types import Degraded, Ranking, Stage
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class LegThreads:
         self._usual: dict[str, float] = defaultdict(lambda: POOL_MS)  # running mean, ms
         self._work: dict[str, float] = defaultdict(float)  # running mean, ms
         self._guard, self._closed = threading.Lock(), False
-        self._pools: dict[str, threads.Pool] = {}
+        self._pools: dict[str, threads.ThreadPool] = {}
         self._helper = HelperThread("trivet-helper")
         self._searching: set[int] = set()  # threads that wait for legs now
 
@@ -162,7 +162,8 @@ class LegThreads:
             except (InputError, NotFoundError, DeadlineError):
                 raise
             except Exception as error:
-                degraded.append(Degraded(name, str(error) or type(error).__name__))
+                reason, pending = str(error) or type(error).__name__, isinstance(error, IndexNotReadyError)
+                degraded.append(Degraded(name, reason, pending))
             else:
                 rankings.append(done.ranking)
                 notes = (f"{len(done.ranking)} found", *done.ranking.notes)
@@ -193,12 +194,12 @@ class LegThreads:
         except RuntimeError:  # closed since the search began
             raise StoreError("store: it was closed while a search began; open it again") from None
 
-    def _pool(self, leg: str) -> threads.Pool:
+    def _pool(self, leg: str) -> threads.ThreadPool:
         with self._guard:
             if self._closed:
                 raise RuntimeError("closed")
             if leg not in self._pools:
-                self._pools[leg] = threads.Pool(8, f"trivet-{leg}")
+                self._pools[leg] = threads.ThreadPool(8, f"trivet-{leg}")
             return self._pools[leg]
 
     def answer(self, leg: str, job: Answer) -> None:

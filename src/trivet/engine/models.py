@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EMBED_AT_ONCE = 16  # passages: so few are embedded before `add` returns, more in the background
 
 
-class Models:
+class CollectionModels:
     """Chooses the embedder of a collection and embeds its passages, at once or in the background."""
 
     def __init__(self, collection: Collection, asked: Embedder | str | None, background: bool = True) -> None:

@@ -17,7 +17,7 @@ from trivet.concurrency import deadline
 from trivet.engine import hits
 from trivet.engine.explain import Explainer
 from trivet.engine.plan import Planner, valid_at
-from trivet.engine.request import Fetched, Page, Plan, Pool, Retrieved, SearchRequest
+from trivet.engine.request import Fetched, Plan, Pool, RankedPage, Retrieved, SearchRequest
 from trivet.engine.supersession import follow
 from trivet.engine.validation import check_id
 from trivet.errors import ModelReplacedError, NotFoundError, StoreError
@@ -35,7 +35,7 @@ from trivet.types import Degraded, Explanation, Hit, Query, Ranking, Results, St
 
 if TYPE_CHECKING:
     from trivet.engine.leg_threads import LegThreads
-    from trivet.engine.models import Models
+    from trivet.engine.models import CollectionModels
     from trivet.stores.contract import Collection, State
 
 Version = tuple[int, bytes]  # number and token
@@ -47,7 +47,7 @@ REWRITTEN_TRIES = 3  # searches begun again because a ranked document was rewrit
 class Pipeline:
     """Searches of one collection."""
 
-    def __init__(self, collection: Collection, models: Models, threads: LegThreads, tools: Tools) -> None:
+    def __init__(self, collection: Collection, models: CollectionModels, threads: LegThreads, tools: Tools) -> None:
         self._collection, self._threads, self._tools = collection, threads, tools
         self._planner = Planner(collection, models)
         self._linked: tuple[Version, bool] = ((-1, b""), False)  # whether this version has a link to follow
@@ -191,7 +191,7 @@ class Pipeline:
 
     # --- fetch, rerank and page ---------------------------------------------------------------------------------------
 
-    def _page(self, plan: Plan, retrieved: Retrieved, pool: Pool) -> Page:
+    def _page(self, plan: Plan, retrieved: Retrieved, pool: Pool) -> RankedPage:
         """Fetch and rerank candidates, and cut the page out of them.
 
         A reranker that scores anew always sees the profile's pool, so that page 2 never reorders page 1. Rerankers
@@ -205,7 +205,7 @@ class Pipeline:
             around = hits.relevances(keys[: plan.offset], pool), hits.relevances(keys[end:], pool)
             values = hits.final_relevance(fetched.hits, fetched, pool, {}, around)
             found = hits.shown(self._collection, fetched.hits, values, plan, retrieved, fetched)
-            return Page(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
+            return RankedPage(found, degraded=fetched.degraded, rewritten=fetched.rewritten)
         steps = [step for step in plan.setup.rerankers if step.concerns(plan.query)]
         drops_only = all(step.drops_only for step in steps)
         size = max(plan.setup.pool, *(step.sees for step in steps), 1)
@@ -226,7 +226,7 @@ class Pipeline:
         degraded = (*fetched.degraded, *run.degraded)
         page = slice(plan.offset, end)
         found = hits.shown(self._collection, found[page], values[page], plan, retrieved, fetched)
-        return Page(found, ", ".join(run.notes), run.ms, degraded, fetched.rewritten)
+        return RankedPage(found, ", ".join(run.notes), run.ms, degraded, fetched.rewritten)
 
     def _lend(self, plan: Plan, fetched: Fetched) -> Tools:
         """Return what the rerankers of this search may use."""

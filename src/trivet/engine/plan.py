@@ -22,7 +22,7 @@ from trivet.text.tokens import clean
 from trivet.types import Degraded, Query, Stage, Understood
 
 if TYPE_CHECKING:
-    from trivet.engine.models import Models
+    from trivet.engine.models import CollectionModels
     from trivet.stores.contract import Collection, LegScope, State
     from trivet.types import Vector
 
@@ -34,7 +34,7 @@ _PLAIN = (int, float, str, bool, type(None))
 class Planner:
     """Plans searches of one collection."""
 
-    def __init__(self, collection: Collection, models: Models) -> None:
+    def __init__(self, collection: Collection, models: CollectionModels) -> None:
         self._collection, self._models = collection, models
         self._stored: tuple[str, Profile] | None = None
         self._overridden: dict[tuple[str, str, str], Profile] = {}
@@ -166,7 +166,7 @@ class Planner:
             elif leg is not None:
                 legs.append(leg)
                 if leg.incomplete:
-                    degraded.append(Degraded(leg.name, leg.incomplete))
+                    degraded.append(Degraded(leg.name, leg.incomplete, pending=True))
         return legs, degraded
 
 

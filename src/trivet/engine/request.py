@@ -123,7 +123,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RankedPage:
     """The hits of one page, and what the rerankers said."""
 
     hits: list[Hit]

@@ -17,11 +17,11 @@ from typing import Any
 
 from trivet.errors import InputError
 from trivet.fusion.normalize import NORMALIZERS
-from trivet.fusion.pool import Pool
+from trivet.fusion.pool import FusedPool
 from trivet.plugins import Registry
 from trivet.types import Candidate, Ranking
 
-__all__ = ["FUSIONS", "NORMALIZERS", "Pool", "alpha_weights", "check", "fuse", "settings_of"]
+__all__ = ["FUSIONS", "NORMALIZERS", "FusedPool", "alpha_weights", "check", "fuse", "settings_of"]
 
 #: ``(rankings, weights) -> candidates``: the rankings are checked and the weights, one for each, are above 0. A fusion
 #: that reads a setting of the profile takes it as a keyword-only argument: ``rrf_k``, or ``normalize``, a function.

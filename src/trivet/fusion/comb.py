@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fusion.normalize import Normalizer
-from trivet.fusion.pool import Pool
+from trivet.fusion.pool import FusedPool
 from trivet.types import Candidate, Ranking
 
 
 def comb_sum(rankings: Sequence[Ranking], weights: Sequence[float], *, normalize: Normalizer) -> Sequence[Candidate]:
-    return Pool(rankings, weights, [normalize(ranking) for ranking in rankings])
+    return FusedPool(rankings, weights, [normalize(ranking) for ranking in rankings])
 
 
 def comb_mnz(rankings: Sequence[Ranking], weights: Sequence[float], *, normalize: Normalizer) -> Sequence[Candidate]:
-    return Pool(rankings, weights, [normalize(ranking) for ranking in rankings], agreement=True)
+    return FusedPool(rankings, weights, [normalize(ranking) for ranking in rankings], agreement=True)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple, overload
 
 from trivet.frozen import quick
-from trivet.fusion.pool import Pool
+from trivet.fusion.pool import FusedPool
 from trivet.types import Candidate, Key
 
 Adjacent = Mapping[int, tuple[int | None, int | None]]  # document → the one before and the one after it
@@ -47,7 +47,7 @@ def shares(scores: Mapping[Key, float], adjacent: Adjacent, weight: float) -> di
 class Lifted(Sequence[Candidate]):
     """The candidates of a pool with their shares added, best first. Equal scores stay in the order of the pool.
 
-    A candidate is made when it is read, as in ``Pool``.
+    A candidate is made when it is read, as in ``FusedPool``.
     """
 
     def __init__(self, pool: Sequence[Candidate], scores: Mapping[Key, float], added: Mapping[Key, Share]) -> None:
@@ -78,4 +78,4 @@ class Lifted(Sequence[Candidate]):
 
 def keys_of(pool: Sequence[Candidate]) -> list[Key]:
     """Return the keys of a pool in its order, without making its candidates."""
-    return pool.keys if isinstance(pool, Pool | Lifted) else [candidate.key for candidate in pool]
+    return pool.keys if isinstance(pool, FusedPool | Lifted) else [candidate.key for candidate in pool]

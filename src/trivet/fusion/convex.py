@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trivet.fusion.normalize import Normalizer
-from trivet.fusion.pool import Pool
+from trivet.fusion.pool import FusedPool
 from trivet.types import Candidate, Ranking
 
 
 def convex(rankings: Sequence[Ranking], weights: Sequence[float], *, normalize: Normalizer) -> Sequence[Candidate]:
     total = sum(weights)  # above 0: a leg of weight 0 does not get here
-    return Pool(rankings, [weight / total for weight in weights], [normalize(ranking) for ranking in rankings])
+    return FusedPool(rankings, [weight / total for weight in weights], [normalize(ranking) for ranking in rankings])

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trivet.fusion.pool import Pool
+from trivet.fusion.pool import FusedPool
 from trivet.types import Candidate, Ranking
 
 
 def isr(rankings: Sequence[Ranking], weights: Sequence[float]) -> Sequence[Candidate]:
     points = [[1.0 / (rank * rank) for rank in range(1, len(ranking) + 1)] for ranking in rankings]
-    return Pool(rankings, weights, points, agreement=True)
+    return FusedPool(rankings, weights, points, agreement=True)

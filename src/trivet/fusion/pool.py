@@ -19,7 +19,7 @@ from trivet.types import Candidate, Contribution, Key, Ranking
 _candidate, _contribution = quick(Candidate), quick(Contribution)
 
 
-class Pool(Sequence[Candidate]):
+class FusedPool(Sequence[Candidate]):
     """Candidates, best first. Equal scores stay in the order of the rankings as given, then of the ranks.
 
     The order is computed at once, the contributions of a candidate only when it is read: of two hundred candidates, a
@@ -65,7 +65,7 @@ class Pool(Sequence[Candidate]):
 
     def __eq__(self, other: object) -> bool:
         """Compare as a list of candidates."""
-        return list(self) == list(other) if isinstance(other, Pool | list) else NotImplemented
+        return list(self) == list(other) if isinstance(other, FusedPool | list) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -97,4 +97,4 @@ class Pool(Sequence[Candidate]):
 
 def scores_of(pool: Sequence[Candidate]) -> dict[Key, float]:
     """Return the scores of a pool by key, in its order."""
-    return pool.scores() if isinstance(pool, Pool) else {candidate.key: candidate.score for candidate in pool}
+    return pool.scores() if isinstance(pool, FusedPool) else {candidate.key: candidate.score for candidate in pool}

@@ -1,7 +1,7 @@
 """Mentions: which documents name which concepts, as compressed sparse rows in both directions.
 
 A mention takes four bytes in each direction. A block never changes; newer documents are in another block, and a
-``Graph`` reads several blocks as one. Concepts are 64-bit digests, so blocks need no common dictionary.
+``MentionGraph`` reads several blocks as one. Concepts are 64-bit digests, so blocks need no common dictionary.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Naming(NamedTuple):
         return Naming(self.source[which], self.did[which], self.pid[which], self.mark[which], self.titled[which])
 
 
-class Graph:
+class MentionGraph:
     """Several blocks read as one; a document is alive in at most one of them."""
 
     def __init__(
@@ -243,7 +243,7 @@ def merged(blocks: Sequence[Block], written: Callable[[int], str]) -> Block:
 
     Names are kept for concepts that two documents name: no other concept can be part of a path.
     """
-    graph = Graph(blocks, written)
+    graph = MentionGraph(blocks, written)
     dids = np.sort(np.concatenate([block.dids[block.alive] for block in blocks]))
     source, hashes, marks = graph.named_by(dids)
     order = np.argsort(source, kind="stable")
@@ -252,7 +252,7 @@ def merged(blocks: Sequence[Block], written: Callable[[int], str]) -> Block:
     return replace(made, names=Names.of(_names(graph, made.hashes, np.diff(made.back_starts) > 1)))
 
 
-def _names(graph: Graph, hashes: Hashes, shared: Bools) -> Iterator[str]:
+def _names(graph: MentionGraph, hashes: Hashes, shared: Bools) -> Iterator[str]:
     """Yield the names of the shared concepts, empty for the others; look up some thousands at a time."""
     for start in range(0, len(hashes), PORTION):
         some, named = hashes[start : start + PORTION], shared[start : start + PORTION]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trivet.graph.edges import Edge
-from trivet.graph.mentions import TITLE, Bools, Graph, Ints
+from trivet.graph.mentions import TITLE, Bools, Ints, MentionGraph
 
 HOPS, DECAY = 2, 0.5  # steps, and the factor of the mass for each step after the first
 FRONT = 64  # documents that a step goes on from
@@ -96,7 +96,7 @@ class Paths(Sequence[Path]):
     A path is made when it is read: it explains a hit, and no score depends on it.
     """
 
-    def __init__(self, graph: Graph, steps: Sequence[_Step], dids: Ints, hops: Ints) -> None:
+    def __init__(self, graph: MentionGraph, steps: Sequence[_Step], dids: Ints, hops: Ints) -> None:
         """``hops``: the step that brought each document the most mass."""
         self._graph, self._steps, self._dids, self._hops = graph, steps, dids, hops
 
@@ -122,7 +122,7 @@ class Paths(Sequence[Path]):
 
 
 def walk(
-    graph: Graph,
+    graph: MentionGraph,
     edges_of: EdgesOf,
     seeds: Mapping[int, float],
     visible: Visible | None,
@@ -146,7 +146,7 @@ def walk(
     return _reached(graph, steps, depth)
 
 
-def _step(graph: Graph, edges_of: EdgesOf, dids: Ints, mass: Floats, visible: Visible | None) -> _Step | None:
+def _step(graph: MentionGraph, edges_of: EdgesOf, dids: Ints, mass: Floats, visible: Visible | None) -> _Step | None:
     """Return where the mass of these documents goes; None where it goes nowhere."""
     along = _along_edges(edges_of, dids[_largest(mass, dids, EXPANDED)].tolist(), visible)
     pairs = _pairs(graph, dids, visible)
@@ -210,7 +210,7 @@ class _Pairs(NamedTuple):
     concepts: Any  # keys of the concepts, once for each document that they are followed from
 
 
-def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
+def _pairs(graph: MentionGraph, dids: Ints, visible: Visible | None) -> _Pairs:
     """Return the documents that these lead to through a concept."""
     source, keys, marks, frequency = _rarest(*graph.keys_by(dids), graph)
     naming = graph.naming_of(keys)
@@ -235,7 +235,7 @@ def _pairs(graph: Graph, dids: Ints, visible: Visible | None) -> _Pairs:
     return _Pairs(source[edges], naming.did[real], naming.pid[real], edges, share, keys)
 
 
-def _rarest(source: Ints, keys: Any, marks: Any, graph: Graph) -> tuple[Ints, Any, Any, Ints]:
+def _rarest(source: Ints, keys: Any, marks: Any, graph: MentionGraph) -> tuple[Ints, Any, Any, Ints]:
     """Return the mentions of the ``RAREST`` rarest concepts of each document, with the frequency of each concept."""
     frequency = graph.frequency_of(keys)
     at = np.flatnonzero((frequency > 1) & (frequency <= HUB))
@@ -265,7 +265,7 @@ def _begins(values: Ints) -> Bools:
     return begins
 
 
-def _reached(graph: Graph, steps: list[_Step], depth: int) -> Reached:
+def _reached(graph: MentionGraph, steps: list[_Step], depth: int) -> Reached:
     if not steps:
         return Reached((), (), (), Paths(graph, steps, np.zeros(0, np.int64), np.zeros(0, np.int64)))
     dids = np.sort(np.concatenate([step.dids for step in steps]))
@@ -285,7 +285,7 @@ def _reached(graph: Graph, steps: list[_Step], depth: int) -> Reached:
     return Reached(tuple(found.tolist()), tuple(total[top].tolist()), tuple(pids.tolist()), paths)
 
 
-def _paths(graph: Graph, steps: Sequence[_Step], dids: Ints) -> list[Path]:
+def _paths(graph: MentionGraph, steps: Sequence[_Step], dids: Ints) -> list[Path]:
     """Return the path to each of these documents, which the last step reached, from its seed."""
     pieces: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
     for step in reversed(steps):
@@ -296,7 +296,7 @@ def _paths(graph: Graph, steps: Sequence[_Step], dids: Ints) -> list[Path]:
     return [tuple(part for piece in path for part in piece) for path in zip(*reversed(pieces), strict=True)]
 
 
-def _names(graph: Graph, step: _Step, connections: Sequence[int]) -> list[str]:
+def _names(graph: MentionGraph, step: _Step, connections: Sequence[int]) -> list[str]:
     """Return the name of each of these connections of a step."""
     count = len(step.concepts)
     concepts = {at: step.concepts[at] for at in connections if at < count}

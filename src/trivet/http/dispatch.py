@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trivet.chat.endpoint import ChatSettings, Endpoint
 from trivet.concurrency import deadline
 from trivet.engine.keys import Key, Keys
-from trivet.errors import DeadlineError, NotFoundError, TrivetError
+from trivet.errors import CollectionDroppedError, DeadlineError, TrivetError
 from trivet.http.access import ANYWHERE, Caller, check, check_unbound
 from trivet.http.engines import Engines
 from trivet.http.jobs import Jobs
@@ -86,9 +86,8 @@ class Dispatcher:
 
         try:
             return work(engine())
-        except NotFoundError as error:
-            if not str(error).endswith("was dropped"):
-                raise
+        except CollectionDroppedError:
+            pass
         self.engines.forget(collection)  # another process dropped the collection, and may have created it again
         return work(engine())
 

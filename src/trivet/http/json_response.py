@@ -50,9 +50,9 @@ class NDJSONResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def degraded(items: Iterable[Degraded]) -> list[dict[str, str]]:
+def degraded(items: Iterable[Degraded]) -> list[dict[str, Any]]:
     """Return degraded parts for a response, without the paths that a reason may contain."""
-    return [{"part": item.part, "reason": without_paths(item.reason)} for item in items]
+    return [{**serialize.plain(item), "reason": without_paths(item.reason)} for item in items]
 
 
 def with_degraded(result: Any) -> dict[str, Any]:

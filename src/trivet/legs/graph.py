@@ -15,7 +15,7 @@ from trivet.legs.leg import LegContext, LegQuery
 from trivet.types import Degraded, Ranking
 
 if TYPE_CHECKING:
-    from trivet.graph.mentions import Graph as Mentions
+    from trivet.graph.mentions import MentionGraph
     from trivet.stores.contract import Collection, GraphIndex, State
 
 SEEDS = 4  # best candidates of each ranking that become seeds
@@ -72,7 +72,7 @@ class Graph:
             paths=reached.paths if enough == len(reached) else reached.paths[:enough],
         )
 
-    def _seeds(self, query: LegQuery, graph: Mentions) -> dict[int, float]:
+    def _seeds(self, query: LegQuery, graph: MentionGraph) -> dict[int, float]:
         """Map documents to their mass; at most 1 in all."""
         titled = self._titled(query, graph)
         share = 1.0 - TITLED if titled else 1.0
@@ -81,7 +81,7 @@ class Graph:
             seeds[did] = seeds.get(did, 0.0) + TITLED / len(titled)
         return seeds
 
-    def _titled(self, query: LegQuery, graph: Mentions) -> list[int]:
+    def _titled(self, query: LegQuery, graph: MentionGraph) -> list[int]:
         """Return the documents whose title the query names, unless they are many."""
         import numpy as np
 

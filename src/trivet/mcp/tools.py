@@ -377,7 +377,7 @@ def _start(text: str) -> str:
 
 
 def _degraded(degraded: Iterable[Degraded]) -> list[Degraded]:
-    return [Degraded(part=item.part, reason=delimiters.line(without_paths(item.reason))) for item in degraded]
+    return [replace(item, reason=delimiters.line(without_paths(item.reason))) for item in degraded]
 
 
 def _notes(degraded: Iterable[Degraded]) -> list[str]:

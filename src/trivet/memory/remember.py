@@ -18,7 +18,7 @@ from trivet.text.conversation import OWNER_KEYS
 from trivet.types import Degraded, Document, Hit, Similar
 
 if TYPE_CHECKING:
-    from trivet.engine.models import Models
+    from trivet.engine.models import CollectionModels
     from trivet.engine.pipeline import Pipeline
     from trivet.stores.contract import Collection
 
@@ -55,7 +55,12 @@ def likely_duplicates(pipeline: Pipeline, collection: Collection, document: Docu
 
 
 def similar(
-    pipeline: Pipeline, collection: Collection, models: Models, document: Document, where: Any, known: Sequence[str]
+    pipeline: Pipeline,
+    collection: Collection,
+    models: CollectionModels,
+    document: Document,
+    where: Any,
+    known: Sequence[str],
 ) -> tuple[tuple[Similar, ...], tuple[Degraded, ...]]:
     """Return the near-duplicates of a stored document, best first, and what the search had to do without.
 

@@ -5,12 +5,12 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from trivet.models.encoders.onnx_graph import DATA_TYPES, FLOAT, INT, MESSAGES, Graph, message_classes
+from trivet.models.encoders.onnx_graph import DATA_TYPES, FLOAT, INT, MESSAGES, OnnxGraph, message_classes
 
 KNOWN = {
     "Model": onnx.ModelProto,
     "OperatorSetId": onnx.OperatorSetIdProto,
-    "Graph": onnx.GraphProto,
+    "OnnxGraph": onnx.GraphProto,
     "Node": onnx.NodeProto,
     "Attribute": onnx.AttributeProto,
     "Tensor": onnx.TensorProto,
@@ -42,7 +42,7 @@ def test_the_enumerations_are_those_of_onnx() -> None:
 
 
 def small_graph() -> bytes:
-    graph = Graph()
+    graph = OnnxGraph()
     value = graph.input("x", "float32", 1, "length")
     doubled = graph.node("Mul", value, graph.constant("two", np.array([2.0], dtype=np.float32)))
     halves = graph.nodes(2, "Split", doubled, axis=-1, num_outputs=2)
@@ -62,7 +62,7 @@ def test_a_written_graph_computes_what_it_says() -> None:
 
 
 def test_a_constant_named_twice_is_stored_once() -> None:
-    graph = Graph()
+    graph = OnnxGraph()
     for _ in range(2):
         assert graph.constant("two", np.array([2], dtype=np.int64)) == "two"
     stored = onnx.load_from_string(graph.serialised()).graph.initializer

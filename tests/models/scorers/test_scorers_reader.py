@@ -18,25 +18,25 @@ OTHER = "The quarterly report is due on Friday."
 
 
 @pytest.fixture(scope="module")
-def model() -> reader.Reader:
+def model() -> reader.ReaderScorer:
     found = load_scorer("reader")
-    assert isinstance(found, reader.Reader)
+    assert isinstance(found, reader.ReaderScorer)
     return found
 
 
-def test_an_answer_reads_better_than_its_subject_and_that_better_than_anything_else(model: reader.Reader) -> None:
+def test_an_answer_reads_better_than_its_subject_and_that_better_than_anything_else(model: reader.ReaderScorer) -> None:
     answer, subject, other = model.scores(QUERY, [ANSWER, SAME_SUBJECT, OTHER])
     assert answer > subject > other
     assert answer > 0 > other
 
 
-def test_the_scores_do_not_depend_on_what_is_read_with_them(model: reader.Reader) -> None:
+def test_the_scores_do_not_depend_on_what_is_read_with_them(model: reader.ReaderScorer) -> None:
     together = model.scores(QUERY, [ANSWER, OTHER, SAME_SUBJECT])
     assert together == [model.scores(QUERY, [text])[0] for text in (ANSWER, OTHER, SAME_SUBJECT)]
 
 
 @pytest.mark.parametrize("passage", ["", "\ud800", "long " * 1_000_000, "端口 8443"])
-def test_any_text_has_a_score(model: reader.Reader, passage: str) -> None:
+def test_any_text_has_a_score(model: reader.ReaderScorer, passage: str) -> None:
     (score,) = model.scores(QUERY, [passage])
     assert -15 < score < 0
 
@@ -69,10 +69,10 @@ def test_a_damaged_file_is_refused_by_name(name: str, tmp_path: Path, monkeypatc
     file = _copied(tmp_path, monkeypatch) / name
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.raises(ScorerError, match=rf"{name} has sha256 .*force-reinstall"):
-        reader.Reader().scores(QUERY, [ANSWER])
+        reader.ReaderScorer().scores(QUERY, [ANSWER])
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (_copied(tmp_path, monkeypatch) / "model.int8.safetensors").unlink()
     with pytest.raises(ScorerError, match=r"model.int8.safetensors cannot be read .*force-reinstall"):
-        reader.Reader().open()
+        reader.ReaderScorer().open()

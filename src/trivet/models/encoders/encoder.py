@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trivet.models.encoders.onnx_graph import Graph
+from trivet.models.encoders.onnx_graph import OnnxGraph
 
 Floats = npt.NDArray[np.float32]
 
@@ -80,7 +80,7 @@ class Builder:
     """Writes an encoder into a graph, for one text or for a pair (``pair_encoder.py``)."""
 
     def __init__(self, shape: Architecture, weights: Weights, plan: Plan) -> None:
-        self.graph, self.shape, self.weights, self.plan = Graph(), shape, weights, plan
+        self.graph, self.shape, self.weights, self.plan = OnnxGraph(), shape, weights, plan
 
     def floats(self, name: str) -> Floats:
         tensor = self.weights[name]

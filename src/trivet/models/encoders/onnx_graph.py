@@ -82,7 +82,7 @@ def message_classes() -> Mapping[str, Any]:
     }
 
 
-class Graph:
+class OnnxGraph:
     """Writes a graph node by node; a value is known by its name."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trivet.concurrency.threads import Pool
+from trivet.concurrency.threads import ThreadPool
 from trivet.errors import ScorerError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class CachedScorer:
         self._size, self._lock = size, threading.Lock()
         self._scores: OrderedDict[bytes, float] = OrderedDict()
         self._opening: Future[None] | None = None
-        self._threads = Pool(THREADS, "trivet-scorer")
+        self._threads = ThreadPool(THREADS, "trivet-scorer")
 
     @property
     def id(self) -> str:

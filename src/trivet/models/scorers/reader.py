@@ -20,14 +20,14 @@ SHA256 = "ba4f3c612eda3a196e720299561a933af1097d139a1e37dfda964793278f93b9"
 BATCH = 4  # pairs scored between two checks of the time limit
 
 
-def load(argument: str) -> Reader:
+def load(argument: str) -> ReaderScorer:
     """Return the scorer of the spec ``reader``, which has no argument."""
     if argument:
         raise InputError(f"scorer 'reader:{argument}': it takes no argument; write 'reader'")
-    return Reader()
+    return ReaderScorer()
 
 
-class Reader:
+class ReaderScorer:
     """The shipped cross-encoder. Thread-safe. The model is opened by ``open`` or at the first passage."""
 
     spec, batch = "reader", BATCH

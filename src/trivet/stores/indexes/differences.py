@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from trivet.graph.mentions import Block, Entry, Graph, ranges
+from trivet.graph.mentions import Block, Entry, MentionGraph, ranges
 from trivet.stores.indexes import graph_index
 from trivet.stores.indexes.snapshots import PrunedError
 from trivet.text.concepts import digest, key_of
@@ -136,7 +136,7 @@ class HeldGraph:
 def compare_graph(held: HeldGraph, records: graph_index.Source, report: Report | None = None) -> Differences:
     """Compare the concepts, marks and first passage of every document, the names, and both directions of the edges."""
     found = Differences(held.name)
-    whole = Graph(held.blocks, lambda concept: held.names.get(concept, ""))
+    whole = MentionGraph(held.blocks, lambda concept: held.names.get(concept, ""))
     dids = [block.dids[block.alive] for block in held.blocks]
     first = dict(zip(np.concatenate(dids).tolist(), _first_passages(held.blocks), strict=True))
     doubtful = _doubtful_names(held.blocks[0], found)
@@ -147,7 +147,7 @@ def compare_graph(held: HeldGraph, records: graph_index.Source, report: Report |
     def compare(ready: Sequence[Entry]) -> None:
         right = Block.of(ready)
         found.compared += len(right)
-        mine, own = _edge_sums(whole, right.dids), _edge_sums(Graph((right,)), right.dids)
+        mine, own = _edge_sums(whole, right.dids), _edge_sums(MentionGraph((right,)), right.dids)
         wrong = (mine != own) | (whole.first_passages(right.dids) != right.pids)
         found.add(
             "documents name other concepts than their text", right.pids[wrong].tolist(), right.dids[wrong].tolist()
@@ -190,7 +190,7 @@ def _first_passages(blocks: Iterable[Block]) -> list[int]:
     return [pid for block in blocks for pid in block.pids[block.alive].tolist()]
 
 
-def _edge_sums(graph: Graph, dids: Ints) -> Sums:
+def _edge_sums(graph: MentionGraph, dids: Ints) -> Sums:
     """Return a sum for each document over its concepts and marks."""
     source, hashes, marks = graph.named_by(dids)
     sums = np.zeros(len(dids), dtype=np.uint64)
@@ -240,5 +240,5 @@ def _doubtful_names(block: Block, found: Differences) -> dict[int, str]:
 
 def _named_by(block: Block, concepts: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the passages that mention these concepts, and their documents."""
-    naming = Graph((block,)).naming(np.sort(np.array(concepts, dtype=np.uint64)))
+    naming = MentionGraph((block,)).naming(np.sort(np.array(concepts, dtype=np.uint64)))
     return naming.pid.tolist(), naming.did.tolist()

@@ -23,7 +23,7 @@ from filelock import Timeout
 
 from trivet.concurrency import deadline
 from trivet.errors import TrivetError
-from trivet.graph.mentions import ARRAYS, LAST, TITLE, Block, Entry, Graph, Ints, Names, merged, named
+from trivet.graph.mentions import ARRAYS, LAST, TITLE, Block, Entry, Ints, MentionGraph, Names, merged, named
 from trivet.stores.indexes import snapshots
 from trivet.stores.indexes.file_locks import acquire
 from trivet.text.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
@@ -96,17 +96,17 @@ class GraphIndex:
         self._folded: list[Block] = []  # arrays that are not part of the base yet
         self._pid = self._settled = self._left = 0
         self._removed = self._source.last_removed()  # what is read from now on needs no earlier one
-        self._graph: Graph | None = None
+        self._graph: MentionGraph | None = None
 
     # --- updates ------------------------------------------------------------------------------------------------------
 
-    def graph(self, version: int) -> Graph:
+    def graph(self, version: int) -> MentionGraph:
         """Return the mentions that the records held at this version."""
         with self._lock:
             self.catch_up(version)
             if self._graph is None:
                 names = self._names  # only ever added to, and replaced as a whole
-                self._graph = Graph((self._base, self._tail), lambda concept: names.get(concept, ""), self._step)
+                self._graph = MentionGraph((self._base, self._tail), lambda concept: names.get(concept, ""), self._step)
             return self._graph
 
     @deadline.lifted()

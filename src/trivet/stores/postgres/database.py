@@ -22,7 +22,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from trivet.concurrency import deadline
-from trivet.concurrency.threads import Pool
+from trivet.concurrency.threads import ThreadPool
 from trivet.errors import InputError, SnapshotLostError, StoreError
 from trivet.stores.postgres import nul_characters, rights
 from trivet.stores.postgres.address import Address
@@ -64,7 +64,7 @@ class Database:
         self._pid = os.getpid()
         self._closed = False
         self._starting = threading.Lock()
-        self._threads: Pool | None = None  # made for the first collection with several shards
+        self._threads: ThreadPool | None = None  # made for the first collection with several shards
         self._local = threading.local()  # ``snapshot`` of each thread
         first, self.pooled = _first(address)
         if self.pooled and address.maintenance_work_mem is not None:
@@ -229,7 +229,7 @@ class Database:
         with self._starting:
             self._check_open()
             if self._threads is None:
-                self._threads = Pool(min(TOGETHER, self.address.pool), "trivet-parts")
+                self._threads = ThreadPool(min(TOGETHER, self.address.pool), "trivet-parts")
         return list(self._threads.map(deadline.carried(work), items))
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:

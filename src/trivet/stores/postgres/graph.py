@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from trivet.cache_folder import cache_folder
-from trivet.errors import StoreError, TrivetError
+from trivet.errors import IndexNotReadyError, TrivetError
 from trivet.stores.background_task import BackgroundTask, Start
 from trivet.stores.contract import State
 from trivet.stores.postgres import edges
@@ -22,7 +22,7 @@ from trivet.types import Progress
 
 if TYPE_CHECKING:
     from trivet.graph.edges import Edge
-    from trivet.graph.mentions import Graph
+    from trivet.graph.mentions import MentionGraph
     from trivet.stores.indexes.differences import Differences
     from trivet.stores.indexes.graph_index import GraphIndex
 
@@ -46,11 +46,11 @@ class PostgresGraph:
             self._index = None
         self._linked = (-1, False)
 
-    def mentions(self, version: int) -> Graph:
+    def mentions(self, version: int) -> MentionGraph:
         index = self.index()
         if not index.is_current(version) and (self._background.running or index.behind > MANY_BEHIND):
             self.update_in_background()
-            raise StoreError("the graph index is being updated in the background; this leg is skipped until it is done")
+            raise IndexNotReadyError("the graph index is being updated in the background; it answers after that")
         if index.is_current(version):
             return index.graph(version)
         with self._rows.snapshot():  # the passages that are read and the state that is noted must be the same

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from trivet.errors import NotFoundError
+from trivet.errors import CollectionDroppedError
 from trivet.stores.contract import read_again
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.database import Database
@@ -54,9 +54,9 @@ class Rows:
             raise self.dropped()
         return rows[0]
 
-    def dropped(self) -> NotFoundError:
+    def dropped(self) -> CollectionDroppedError:
         """Return the error for a collection that is no longer there."""
-        return NotFoundError(f"collection: {self.name!r} was dropped")
+        return CollectionDroppedError(f"collection: {self.name!r} was dropped")
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
         """Let this thread read one state of the collection until the block ends."""

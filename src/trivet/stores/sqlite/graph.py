@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trivet.errors import StoreError, TrivetError
+from trivet.errors import IndexNotReadyError, TrivetError
 from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED_VALUE, Edge, follows, session_key, shared_values
 from trivet.stores.background_task import BackgroundTask, Start
 from trivet.stores.contract import State
@@ -23,7 +23,7 @@ from trivet.text.analysis import Analyzer
 from trivet.types import SUPERSEDES, Progress
 
 if TYPE_CHECKING:
-    from trivet.graph.mentions import Graph
+    from trivet.graph.mentions import MentionGraph
     from trivet.stores.indexes.graph_index import GraphIndex
 
 MANY_BEHIND = 5_000  # passages that the graph has not read: some seconds
@@ -63,12 +63,12 @@ class SqliteGraphIndex:
         self.opened.reset()
         self._linked = (-1, False, {})
 
-    def mentions(self, version: int) -> Graph:
+    def mentions(self, version: int) -> MentionGraph:
         # much that is new is read in the background: a search does not wait minutes for a leg
         index = self.opened.index or self.opened.open()
         if not index.is_current(version) and (self._updating.running or index.is_far_behind(MANY_BEHIND)):
             self.update_in_background()
-            raise StoreError("its connections are being read; it answers after that")
+            raise IndexNotReadyError("its connections are being read; it answers after that")
         found = index.graph(version)
         if index.wants_settling:
             self._settling.start(index)

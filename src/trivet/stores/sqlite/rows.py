@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from trivet.errors import NotFoundError, StoreError, StoreReplacedError
+from trivet.errors import CollectionDroppedError, StoreError, StoreReplacedError
 from trivet.filters import Filter, matches
 from trivet.frozen import quick
 from trivet.stores.contract import Model, Span, State
@@ -177,8 +177,8 @@ class CollectionRows:
                 raise self.dropped()
             yield connection
 
-    def dropped(self) -> NotFoundError:
-        return NotFoundError(f"collection: {self.name!r} was dropped")
+    def dropped(self) -> CollectionDroppedError:
+        return CollectionDroppedError(f"collection: {self.name!r} was dropped")
 
 
 def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Document]:
