@@ -1,4 +1,4 @@
-"""``quick`` makes the same values as the constructor of the class."""
+"""``quick`` and ``quick_replace`` make the same values as the constructor of the class and ``dataclasses.replace``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trivet.frozen import quick
+from trivet.frozen import quick, quick_replace
 from trivet.types import Candidate, Contribution, Document, Hit, Passage
 
 DOCUMENT = Document("a", "text", "title", "note", {"n": 1}, 0.5, None, None, None, None, None, 3)
@@ -39,3 +39,11 @@ def test_it_is_a_value_like_any_other(value: Any) -> None:
 def test_every_field_has_to_be_given() -> None:
     with pytest.raises(TypeError, match="text"):
         quick(Passage)(0, 0, 4)  # type: ignore[call-arg]
+
+
+def test_a_copy_has_other_values_of_the_fields_that_were_named() -> None:
+    hit = VALUES[-1]
+    copied = quick_replace(Hit, "rank", "path")(hit, 4, ("x",))
+    assert copied == replace(hit, rank=4, path=("x",)) and hit.rank == 1
+    with pytest.raises(TypeError):
+        quick_replace(Hit, "rank")(hit)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from trivet.engine.request import Fetched, Plan, Pool, Retrieved
 from trivet.engine.surrounding import neighbours_of
-from trivet.frozen import quick
+from trivet.frozen import quick, quick_replace
 from trivet.fusion.relevance import never_increasing, probability
-from trivet.stores.contract import passage_of
+from trivet.stores.contract import Span, passage_of
 from trivet.text.passages import cut
 from trivet.types import Adjustment, Candidate, Document, Hit, Key, Ranking
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trivet.rerank.reranker import Places
     from trivet.stores.contract import Collection, LexicalIndex, Scope
 
-_hit = quick(Hit)
+_hit, _shown = quick(Hit), quick_replace(Hit, "rank", "relevance", "path")
 
 
 def fetch(
@@ -35,53 +35,56 @@ def fetch(
     Call it in the snapshot that the filter was checked in.
     """
     documents = collection.documents.fetch([int(candidate.key) for candidate in candidates])
-    pids = _best_passages(retrieved.rankings, {candidate.key for candidate in candidates})
-    spans = collection.documents.spans(list(pids.values()))
-    # a successor that no leg found itself, or a document that was rewritten since it was ranked
-    unseen = [int(item.key) for item in candidates if pids.get(item.key) not in spans]
-    begins = collection.documents.first_spans(unseen) if unseen else {}
+    passages, spans, rewritten = _passages(collection, candidates, retrieved.rankings)
     resolved, degraded = pool.resolve(list(documents)) if pool.resolve else ({}, ())
     own = relevances([candidate.key for candidate in candidates], pool)
     lifts = _lifts(collection, candidates, pool, documents)
-    stands_for = pool.stands_for
     found: list[Hit] = []
     numbers: dict[str, int] = {}
-    shown: dict[str, int] = {}
-    for candidate, value in zip(candidates, own, strict=True):
-        key = candidate.key
-        did = int(key)
+    for candidate, relevance in zip(candidates, own, strict=True):
+        key, did = candidate.key, int(candidate.key)
         document = documents.get(did)
         if document is None:  # deleted since it was ranked
             continue
-        id = document.id
-        numbers[id] = did
-        pid = pids.get(key)
-        span = spans.get(pid) if pid is not None else None
-        if span is None:
-            span = begins.get(did)
-        elif pid is not None:
-            shown[id] = pid
+        numbers[document.id] = did
         lift = lifts.get(key)
         found.append(
             _hit(
-                len(found) + 1,
-                id,
-                candidate.score,
-                value,
-                document,
-                passage_of(document, span),
-                candidate.score if lift is None else lift.before,
-                candidate.contributions,
-                () if lift is None else (lift,),
-                stands_for.get(key, ()),
-                resolved.get(did, ()),
-                (),
-                (),
+                rank=len(found) + 1,
+                id=document.id,
+                score=candidate.score,
+                relevance=relevance,
+                document=document,
+                passage=passage_of(document, spans.get(did)),
+                fused=candidate.score if lift is None else lift.before,
+                contributions=candidate.contributions,
+                adjustments=() if lift is None else (lift,),
+                stands_for=pool.stands_for.get(key, ()),
+                resolved_by=resolved.get(did, ()),
+                context=(),
+                path=(),
             )
         )
-    relevance = {hit.id: hit.relevance for hit in found}
-    rewritten = any(int(key) in documents for key, pid in pids.items() if pid not in spans)
-    return Fetched(found, documents, numbers, shown, relevance, degraded, rewritten)
+    shown = {id: passages[did] for id, did in numbers.items() if did in passages}
+    by_legs = {hit.id: hit.relevance for hit in found}
+    return Fetched(found, documents, numbers, shown, by_legs, degraded, not rewritten.isdisjoint(documents))
+
+
+def _passages(
+    collection: Collection, candidates: Sequence[Candidate], rankings: Sequence[Ranking]
+) -> tuple[dict[int, int], dict[int, Span], set[int]]:
+    """Return by document number the passage to show, its span, and the documents whose passage is gone.
+
+    A document without such a passage shows its first: a successor that no leg found itself, or a document that was
+    rewritten since it was ranked.
+    """
+    best = _best_passages(rankings, {candidate.key for candidate in candidates})
+    known = collection.documents.spans(list(best.values()))
+    passages = {int(key): pid for key, pid in best.items() if pid in known}
+    spans = {did: known[pid] for did, pid in passages.items()}
+    if others := [int(item.key) for item in candidates if int(item.key) not in passages]:
+        spans |= collection.documents.first_spans(others)
+    return passages, spans, {int(key) for key in best} - passages.keys()
 
 
 def relevances(keys: Sequence[Key], pool: Pool) -> list[float]:
@@ -123,21 +126,7 @@ def shown(
     numbers = [fetched.numbers[hit.id] for hit in hits]
     paths = walk_paths(collection, retrieved.rankings, numbers, fetched.documents, plan.scope)
     return [
-        _hit(
-            rank,
-            hit.id,
-            hit.score,
-            relevance,
-            hit.document,
-            hit.passage,
-            hit.fused,
-            hit.contributions,
-            hit.adjustments,
-            hit.stands_for,
-            hit.resolved_by,
-            hit.context,
-            paths.get(did, ()),
-        )
+        _shown(hit, rank, relevance, paths.get(did, ()))
         for rank, (hit, relevance, did) in enumerate(zip(hits, values, numbers, strict=True), start=plan.offset + 1)
     ]
 

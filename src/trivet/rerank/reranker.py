@@ -16,10 +16,10 @@ from operator import itemgetter
 from typing import Any, ClassVar, Protocol
 
 from trivet.errors import InputError
-from trivet.frozen import quick
+from trivet.frozen import quick_replace
 from trivet.types import Adjustment, Degraded, Hit, Query
 
-_hit = quick(Hit)
+_moved = quick_replace(Hit, "rank", "score", "adjustments")
 #: The terms of a title, and the positions of each term in the text.
 Places = tuple[Collection[str], Mapping[str, Sequence[int]]]
 #: A hit, its new score, and the reason, which may be empty if the score stays.
@@ -181,19 +181,5 @@ def renumbered(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def moved(hit: Hit, rank: int, score: float, adjustments: tuple[Adjustment, ...]) -> Hit:
-    """Return the hit with another rank and score, in a twentieth of the time that ``dataclasses.replace`` takes."""
-    return _hit(
-        rank,
-        hit.id,
-        score,
-        hit.relevance,
-        hit.document,
-        hit.passage,
-        hit.fused,
-        hit.contributions,
-        adjustments,
-        hit.stands_for,
-        hit.resolved_by,
-        hit.context,
-        hit.path,
-    )
+    """Return the hit with another rank and score."""
+    return _moved(hit, rank, score, adjustments)
