@@ -170,7 +170,7 @@ class Profile:
 
     @property
     def pool_grows_with_k(self) -> bool:
-        """Whether the pool is given as a multiple of k. Then the candidates behind it are hits, too."""
+        """Whether the pool is given as a multiple of k. Then the candidates after it are hits, too."""
         return isinstance(self.pool, str)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Profile:

@@ -49,7 +49,7 @@ def delimited(body: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return the text as ``neutral`` returns it, each line behind ``QUOTE``."""
+    """Return the text as ``neutral`` returns it, each line after ``QUOTE``."""
     return "\n".join(f"{QUOTE}{line}" for line in neutral(text).split("\n")) if text else ""
 
 
@@ -142,7 +142,7 @@ _FLAGS = "|".join(
 )
 _SELECTOR = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 # Controls (escape sequences), bidirectional embeddings, overrides and isolates, deprecated and annotation characters,
-# tags, and a variation selector behind another one, which is not a selector but a byte of a hidden text.
+# tags, and a variation selector after another one, which is not a selector but a byte of a hidden text.
 _DECEPTIVE = re.compile(
     rf"({_FLAGS})|(?<={_SELECTOR}){_SELECTOR}"
     "|[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]"

@@ -173,7 +173,7 @@ COMMANDS = (
 
 
 def _without_type(option: Any) -> Any:
-    """Remove the <bool> that typer writes behind --help."""
+    """Remove the <bool> that typer writes after --help."""
     if isinstance(option, TyperOption):
         option.metavar = ""
     return option

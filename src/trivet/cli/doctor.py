@@ -87,7 +87,7 @@ def _verify(engine: Engine, place: str, compared: dict[str, int]) -> Iterator[Ch
         report = engine.verify(progress)
     compared.update(report.checked)
     for problem in report.problems:
-        # counts and indexes can be rebuilt from the records; a damaged file cannot
+        # the problem says whether the records have what it takes to repair it
         mend = (
             f"trivet rebuild {place}"
             if "run rebuild" in problem

@@ -39,7 +39,7 @@ def option(
 
 
 def flag(names: str, help: str, panel: str | None = None, env: str | None = None) -> Any:
-    """Return an option without a value. Without the empty metavar typer would write <bool> behind it."""
+    """Return an option without a value. Without the empty metavar typer would write <bool> after it."""
     return typer.Option(*names.split(), metavar="", help=help, rich_help_panel=panel, envvar=env)
 
 

@@ -101,17 +101,17 @@ def final_relevance(
 ) -> list[float]:
     """Return the final relevance of each hit.
 
-    ``around`` is the relevance of the candidates before and behind these hits. A hit that was not read is behind those
+    ``around`` is the relevance of the candidates before and after these hits. A hit that was not read is after those
     that were, and at most as relevant as the least of them.
     """
-    before, behind = around
+    before, after = around
     own = [fetched.relevance[hit.id] for hit in hits]
     if read:
         keys = {hit.id: fetched.numbers[hit.id] for hit in hits if hit.id in read}
         by_id = {id: probability(pool.match(pool.found_as.get(key, key)), read[id]) for id, key in keys.items()}
         most = min(by_id.values(), default=1.0)
         own = [by_id.get(hit.id, min(value, most)) for hit, value in zip(hits, own, strict=True)]
-    return never_increasing([*before, *own, *behind])[len(before) : len(before) + len(own)]
+    return never_increasing([*before, *own, *after])[len(before) : len(before) + len(own)]
 
 
 def shown(
@@ -185,7 +185,7 @@ def below(reranked: Sequence[Hit], rest: Sequence[Hit]) -> list[Hit]:
 
 
 def _shifted(hit: Hit, score: float) -> Hit:
-    note = Adjustment("page", hit.score, score, "behind what was reranked")
+    note = Adjustment("page", hit.score, score, "after what was reranked")
     return replace(hit, score=score, adjustments=(*hit.adjustments, note))
 
 

@@ -213,7 +213,7 @@ class LegThreads:
     def _runs_here(self, leg: Leg, last: Leg) -> bool:
         """Tell whether the leg should run in the caller's thread: it has been fast for a while.
 
-        The last leg may be slower than ``POOL_MS``, because no other leg of the caller's thread waits behind it.
+        The last leg may be slower than ``POOL_MS``, because no other leg of the caller's thread waits for it.
         """
         trusted = self._quick[leg.name] >= FAST_RUNS
         return trusted and (leg is last or self._usual[leg.name] < POOL_MS)

@@ -48,7 +48,7 @@ class Setup:
     legs: Mapping[str, LegType]  # those that have a weight
     depths: Mapping[str, int]  # documents that each leg ranks
     pool: int  # candidates that the rerankers see at least
-    pool_grows: bool  # whether the candidates behind the pool are hits, too
+    pool_grows: bool  # whether the candidates after the pool are hits, too
     timed: bool  # whether times in the text of a query are looked for
     rerankers: tuple[Reranker, ...]
     weigh: Weighing

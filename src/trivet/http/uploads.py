@@ -2,7 +2,7 @@
 
 An upload is read at once, as an import reads it. Its documents wait in a collection without vectors until they are
 attached to a vector store, which copies them. The first document of a file has the file's id, each other one a
-number behind it; ``part`` in its metadata is that number.
+number after it; ``part`` in its metadata is that number.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def documents(engine: Engine, id: str) -> list[Document]:
 
 
 def page(engine: Engine, after: str | None, limit: int) -> tuple[list[Document], bool]:
-    """Return up to ``limit`` files behind the one with the id ``after``, and whether there are more."""
+    """Return up to ``limit`` files after the one with the id ``after``, and whether there are more."""
     files: Iterator[Document] = lenient(engine, Not(Exists("part")), engine.documents)
     if after is not None:
         first(engine, after)

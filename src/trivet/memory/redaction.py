@@ -15,7 +15,7 @@ API_KEY, TOKEN, PRIVATE_KEY, PASSWORD = "api key", "token", "private key", "pass
 
 _EDGE, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
-# The vendors' documented forms. A prefix that also occurs in words ("sk-") needs a long run with a digit behind it.
+# The vendors' documented forms. A prefix that also occurs in words ("sk-") needs a long run with a digit after it.
 _KEYS = (
     r"sk-(?:[A-Za-z0-9]+-){0,4}(?=[A-Za-z0-9_]*[0-9])[A-Za-z0-9_]{16,}[A-Za-z0-9_-]*",  # OpenAI, Anthropic, OpenRouter
     r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}",  # Stripe

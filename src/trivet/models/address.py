@@ -26,7 +26,7 @@ class Address:
 
 
 def with_path(url: str, path: str, ending: str = "") -> str:
-    """Return the URL with ``path`` behind it, unless it ends in ``ending`` (else ``path``) already."""
+    """Return the URL with ``path`` after it, unless it ends in ``ending`` (else ``path``) already."""
     parts = urlsplit(url)
     base = parts.path.rstrip("/")
     return urlunsplit(parts._replace(path=base if base.endswith(ending or path) else base + path))

@@ -1,6 +1,6 @@
 """Limits the hits that share a value of a field, such as the same session, thread or file.
 
-The best ``most`` hits of each value keep their score. The others are moved behind all the rest by twice the spread of
+The best ``most`` hits of each value keep their score. The others are moved after all the rest by twice the spread of
 the scores, in their order. A document without the field is not limited.
 """
 
@@ -18,7 +18,7 @@ from trivet.types import Hit, Query
 
 @dataclass(frozen=True)
 class Cap(Reranker):
-    """Moves the hits of a value that has had ``most`` hits behind all others."""
+    """Moves the hits of a value that has had ``most`` hits after all others."""
 
     name: ClassVar[str] = "cap"
 

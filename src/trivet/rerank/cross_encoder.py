@@ -5,7 +5,7 @@ The scorer scores each passage of the pool, and its scores are mixed with the fu
     score = low + width * ((1 - w) * f + w * m)
 
 f and m are the fused score and the score of the model, each from 0 (worst of those scored) to 1 (best). low and width
-are those of the fused scores: the scale stays the same for later rerankers, and hits that were not scored stay behind
+are those of the fused scores: the scale stays the same for later rerankers, and hits that were not scored stay after
 those that were. The weight w of the model is ``weight``; for the first ``head`` hits it is ``head_weight`` if that
 ranks them higher, because a model that misreads one passage must not bury an exact hit. A hit that is better by fusion
 and by model always stays ahead.
@@ -66,7 +66,7 @@ class CrossEncoder(Reranker):
         return Reranked(self._mixed(pool, scores), degraded, scoring.note)
 
     def _mixed(self, pool: list[Hit], scores: list[float]) -> list[Hit]:
-        """Order the first ``len(scores)`` hits by their mixed scores; keep the others as they are, behind them."""
+        """Order the first ``len(scores)`` hits by their mixed scores; keep the others as they are, after them."""
         first, rest = pool[: len(scores)], pool[len(scores) :]
         mixed = blend([hit.score for hit in first], scores, self.weight, self.head, self.head_weight)
         verdicts = [

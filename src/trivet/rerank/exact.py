@@ -1,6 +1,6 @@
 """Promotes hits that contain the query literally.
 
-Fusion can rank a perfect lexical hit behind similar ones; a small bonus corrects that. A hit gets it once, if the query
+Fusion can rank a perfect lexical hit below similar ones; a small bonus corrects that. A hit gets it once, if the query
 (or every quoted phrase of it) is in the title or the passage as whole words, or is the title or the id. A query of one
 plain word gets no bonus, because too many texts contain it, unless it is quoted or looks like an identifier.
 """

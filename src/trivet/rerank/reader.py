@@ -78,7 +78,7 @@ class Reader(Reranker):
         return Reranked(found, degraded, scores.note, {hit.id: given for hit, given in zip(pool, read, strict=False)})
 
     def _ordered(self, pool: list[Hit], read: list[float], talk: float) -> list[Hit]:
-        """Order the hits that were read by their mixed scores; keep the others as they are, behind them."""
+        """Order the hits that were read by their mixed scores; keep the others as they are, after them."""
         first, rest = pool[: len(read)], pool[len(read) :]
         weight = talk * self.weight + (1.0 - talk) * self.weight_others
         parts = [

@@ -113,7 +113,7 @@ def _reach(text: str, start: int, size: int) -> int:
 
 @cache
 def _tokens(size: int) -> re.Pattern[str]:
-    """Return the pattern of ``size`` tokens with one more behind them: no object is made of each.
+    """Return the pattern of ``size`` tokens with one more after them: no object is made of each.
 
     The one character that belongs to no token is a single blank.
     """

@@ -36,7 +36,7 @@ def best_window(text: str, wanted: Collection[str], terms: Callable[[str], Seque
 
 
 def cut(text: str) -> list[str]:
-    """Cut a text behind its sentences and lines, and long sentences at white space; joined, the pieces are the text."""
+    """Cut a text after its sentences and lines, and long sentences at white space; joined, the pieces are the text."""
     ends = [match.end() for match in _END.finditer(text)]
     pieces: list[str] = []
     start = 0

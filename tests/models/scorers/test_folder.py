@@ -130,7 +130,7 @@ def test_a_template_makes_one_text_of_both(tmp_path: Path) -> None:
 def test_a_template_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     tiny.write_folder(tmp_path)
     (tmp_path / "template.txt").write_text(text)
-    with pytest.raises(InputError, match=r"template\.txt: write \{query\} once and, behind it, \{passage\} once"):
+    with pytest.raises(InputError, match=r"template\.txt: write \{query\} once and, after it, \{passage\} once"):
         load(str(tmp_path))
 
 

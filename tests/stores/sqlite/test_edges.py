@@ -25,8 +25,8 @@ def turns(engine: trivet.Engine, count: int = 6, **meta: Any) -> None:
 
 def test_the_one_before_and_the_one_behind_in_a_session(engine: trivet.Engine) -> None:
     turns(engine)
-    assert ties(engine, "t2") == {"t1": (1.0, "before it in session"), "t3": (1.0, "behind it in session")}
-    assert ties(engine, "t0") == {"t1": (1.0, "behind it in session")}
+    assert ties(engine, "t2") == {"t1": (1.0, "before it in session"), "t3": (1.0, "after it in session")}
+    assert ties(engine, "t0") == {"t1": (1.0, "after it in session")}
     assert ties(engine, "t5") == {"t4": (1.0, "before it in session")}
 
 
@@ -45,7 +45,7 @@ def test_sessions_with_the_same_number_in_two_projects_are_two(engine: trivet.En
 def test_time_orders_what_was_added_out_of_order(engine: trivet.Engine) -> None:
     for n in (2, 0, 3, 1):
         engine.add(f"turn {n}", id=f"t{n}", meta={"session": "s"}, created=f"2026-01-0{n + 1}")
-    assert ties(engine, "t1") == {"t0": (1.0, "before it in session"), "t2": (1.0, "behind it in session")}
+    assert ties(engine, "t1") == {"t0": (1.0, "before it in session"), "t2": (1.0, "after it in session")}
 
 
 @pytest.mark.parametrize(("key", "value"), [("role", "assistant"), ("speaker", "Assistant"), ("sender", "bot")])
@@ -55,8 +55,8 @@ def test_what_an_assistant_answered_is_stepped_over_and_leads_to_what_was_asked(
     for n in range(6):
         who = {key: value if n % 2 else "user"}
         engine.add(f"turn {n}", id=f"t{n}", meta={"session": "s", **who})
-    assert ties(engine, "t2") == {"t0": (1.0, "before it in session"), "t4": (1.0, "behind it in session")}
-    assert ties(engine, "t3") == {"t2": (1.0, "before it in session"), "t4": (1.0, "behind it in session")}
+    assert ties(engine, "t2") == {"t0": (1.0, "before it in session"), "t4": (1.0, "after it in session")}
+    assert ties(engine, "t3") == {"t2": (1.0, "before it in session"), "t4": (1.0, "after it in session")}
 
 
 def test_a_session_that_changes_is_seen_at_once(engine: trivet.Engine) -> None:

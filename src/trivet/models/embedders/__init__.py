@@ -1,6 +1,6 @@
 """Embedders: models that turn texts into vectors.
 
-A kind of embedder is one module with a loader, which takes the part of a spec behind its colon and returns an
+A kind of embedder is one module with a loader, which takes the part of a spec after its colon and returns an
 ``Embedder``. Built-in kinds stand in ``KINDS``; packages add theirs by an entry point of the group
 ``trivet.embedders``. Nothing heavy is imported before a spec needs it.
 """

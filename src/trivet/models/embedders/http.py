@@ -1,6 +1,6 @@
 """Embedders behind an OpenAI-compatible ``/embeddings`` endpoint: OpenAI, Ollama, vLLM, LM Studio, TEI.
 
-The spec is the base URL with the model behind ``#``. Options of its query are ours where ``OPTIONS`` names them, else
+The spec is the base URL with the model after ``#``. Options of its query are ours where ``OPTIONS`` names them, else
 the server's (Azure's ``api-version``). The key comes from the environment and is sent to the endpoint only.
 """
 

@@ -20,7 +20,7 @@ from trivet.models.encoders.tensor_names import FAMILIES, short_named
 
 PACKAGE, FOLDER = "trivet.data", "reader"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.int8.safetensors", "tokenizer.json"
-SCALES = ".scales"  # behind the name of a matrix: the float32 scale of each of its int8 rows
+SCALES = ".scales"  # after the name of a matrix: the float32 scale of each of its int8 rows
 WAY_OUT = "pip install --force-reinstall trivet"
 #: The fastest kernels: 0.11 from the float32 logits on average, correlation 0.9996; with blocks 0.03 at twice the time.
 PLAN: Plan = {"": "tensor"}

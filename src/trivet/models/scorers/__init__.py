@@ -1,6 +1,6 @@
 """Scorers: models that rate how well a passage answers a query.
 
-A kind of scorer is one module with a loader, which takes the part of a spec behind its colon and returns a ``Scorer``.
+A kind of scorer is one module with a loader, which takes the part of a spec after its colon and returns a ``Scorer``.
 Built-in kinds stand in ``KINDS``; packages add theirs by an entry point of the group ``trivet.scorers``. The engine
 uses a scorer through ``CachedScorer``. The operator chooses the scorer, never a request.
 """

@@ -147,5 +147,5 @@ def read_template(file: Path) -> tuple[str, ...]:
     found = re.fullmatch(r"(.*)\{query\}(.*)\{passage\}(.*)", text, flags=re.DOTALL)
     if found is None or text.count("{query}") != 1 or text.count("{passage}") != 1:
         # the passage comes last, because a text that is too long is cut at its end
-        raise InputError(f"{file}: write {{query}} once and, behind it, {{passage}} once")
+        raise InputError(f"{file}: write {{query}} once and, after it, {{passage}} once")
     return found.groups()

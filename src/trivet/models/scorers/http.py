@@ -1,7 +1,7 @@
 """Scorers behind a rerank endpoint: Cohere, Jina, vLLM and text-embeddings-inference (TEI).
 
 A query and texts go in; an index and a score for each text come back, in any order. The spec is the URL with the model
-behind ``#``; ``?api=`` names the API where the address does not tell it.
+after ``#``; ``?api=`` names the API where the address does not tell it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class HttpScorer:
         name = address.options.get("api") or api_of(address.url, address.model)
         self._api, self._model = APIS[name], address.model
         if self._api.needs_model and not address.model:
-            raise InputError(f"scorer {spec!r}: the {name} API needs a model behind '#', as in 'https://HOST/v1#MODEL'")
+            raise InputError(f"scorer {spec!r}: the {name} API needs a model after '#', as in 'https://HOST/v1#MODEL'")
         version = self._api.path.removesuffix("/rerank")
         versioned = version and urlsplit(address.url).path.endswith(version)
         url = with_path(address.url, "/rerank" if versioned else self._api.path, "/rerank")

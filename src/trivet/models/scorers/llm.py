@@ -65,7 +65,7 @@ class LlmScorer:
         self.spec = spec = f"llm:{url}"
         address = parse_address("scorer", spec, url, {**SHARED_OPTIONS, "mode": MODES}, KEY, EXAMPLE)
         if not address.model:
-            raise InputError(f"scorer {spec!r}: write the model behind '#', as in {EXAMPLE!r}")
+            raise InputError(f"scorer {spec!r}: write the model after '#', as in {EXAMPLE!r}")
         mode, self._model = address.options.get("mode", "list"), address.model
         self.batch = 1 if mode == "point" else address.options.get("batch", LIST)
         url = with_path(address.url, "/chat/completions")

@@ -46,7 +46,7 @@ class Lock:
 def parse(text: str) -> list[Lock]:
     """Read the granted locks of ``/proc/locks``; lines of waiters, of other namespaces and of other forms are left out.
 
-    A line is ``1: POSIX  ADVISORY  WRITE 3961 fe:00:2146492 120 120``; a waiter has ``->`` behind the number, and a
+    A line is ``1: POSIX  ADVISORY  WRITE 3961 fe:00:2146492 120 120``; a waiter has ``->`` after the number, and a
     process of another namespace has the number 0 (or -1 for a lock that belongs to no process).
     """
     found = []

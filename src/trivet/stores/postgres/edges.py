@@ -73,7 +73,7 @@ def _session_neighbours(rows: Rows, documents: Mapping[int, _Row]) -> Iterator[E
         if at:
             yield Edge(did, ordered[at - 1][0], 1.0, f"before it in {key}")
         if at + 1 < len(ordered):
-            yield Edge(did, ordered[at + 1][0], 1.0, f"behind it in {key}")
+            yield Edge(did, ordered[at + 1][0], 1.0, f"after it in {key}")
 
 
 def _sharing_values(rows: Rows, documents: Mapping[int, _Row]) -> Iterator[Edge]:

@@ -136,7 +136,7 @@ class SqliteGraphIndex:
         if at:
             yield Edge(did, ordered[at - 1][0], 1.0, f"before it in {key}")
         if at + 1 < len(ordered):
-            yield Edge(did, ordered[at + 1][0], 1.0, f"behind it in {key}")
+            yield Edge(did, ordered[at + 1][0], 1.0, f"after it in {key}")
 
     def _add_sharing(self, connection: sqlite3.Connection, row: _Row, known: Sharing, found: list[Edge]) -> None:
         """Add the documents with the same rare value: a ticket, a page, an author of three notes."""

@@ -136,7 +136,7 @@ class SqliteMaintenance:
             if rows != kept:
                 found.append(f"{name}: the count says {kept:,}, there are {rows:,}")
         if lost := row[6]:
-            found.append(f"documents: {lost:,} have no passage and cannot be found")
+            found.append(f"documents: {lost:,} have no passage and cannot be found; add them again")
         return found
 
     def _compare(self, progress: StepProgress | None) -> tuple[list[str], dict[str, int]]:

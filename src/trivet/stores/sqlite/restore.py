@@ -26,7 +26,7 @@ from trivet.stores.sqlite.lock_waiting import is_busy
 from trivet.types import Progress
 
 LOCK_SECONDS = 3.0  # to wait for a process that is closing the store
-#: Where SQLite keeps its locks in a file (its file format: PENDING_BYTE, and the 511 bytes behind it).
+#: Where SQLite keeps its locks in a file (its file format: PENDING_BYTE, and the 511 bytes after it).
 LOCK_BYTE, LOCK_BYTES = 0x40000000, 512
 
 

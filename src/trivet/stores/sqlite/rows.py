@@ -212,7 +212,7 @@ def document_of(row: tuple[Any, ...]) -> Document:
     try:
         known, end = _read(meta)
         if end != len(meta):
-            raise ValueError(f"more behind the metadata: {meta[end:]!r}")
+            raise ValueError(f"more after the metadata: {meta[end:]!r}")
         return _document(
             id,
             text,
