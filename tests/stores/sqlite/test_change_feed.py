@@ -36,6 +36,19 @@ def test_what_is_new_is_found_by_row_number(name: str) -> None:
         assert "TEMP B-TREE" not in plan, plan
 
 
+def test_the_vectors_of_the_same_text_are_looked_up_for_the_new_passages_only() -> None:
+    """By the index on the hash, which begins with the collection, every write read all passages: 5 ms at 89,000."""
+    with trivet.open(":memory:", embedder="hashing:16") as engine:
+        engine.add([{"id": f"d{number}", "text": f"word{number}"} for number in range(30)])
+        connection = engine._collection.rows.database.read()
+        asked: list[str] = []
+        connection.set_trace_callback(asked.append)
+        engine._collection.vectors.known(1, [5])
+        connection.set_trace_callback(None)
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}")]
+        assert plan[0] == "SEARCH p USING INTEGER PRIMARY KEY (rowid=?)", plan
+
+
 def test_what_has_expired_is_one_look_into_an_index() -> None:
     with trivet.open(":memory:", embedder="none") as engine:
         engine.add({"id": "a", "text": "one"})

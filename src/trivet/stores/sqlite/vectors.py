@@ -193,7 +193,8 @@ class SqliteVectorIndex:
         rows = self._newest(
             "SELECT p.pid, (SELECT v.data FROM passages q JOIN vectors v ON v.pid = q.pid AND v.mid = ? "
             "WHERE q.cid = p.cid AND q.hash = p.hash LIMIT 1) AS data "
-            f"FROM passages p WHERE p.cid = ? {among}"
+            # the unary plus: the given passages are looked up by number, not among all of the collection
+            f"FROM passages p WHERE {'' if pids is None else '+'}p.cid = ? {among}"
             "AND NOT EXISTS (SELECT 1 FROM vectors w WHERE w.mid = ? AND w.pid = p.pid)",
             (mid, self._cid, *([] if pids is None else [json.dumps(list(pids))]), mid),
         )
