@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import re
 import threading
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ MOST_PER_QUERY = 100.0  # bytes; at this rate a million questions cost 100 MB
 SLACK = 4_000_000  # bytes: three times what the allocator was seen to move between two readings
 OPENINGS = 25
 PATIENCE = 10.0  # seconds
+POOLED = re.compile(r"trivet-\w+_[0-7]")  # the threads of the pool of a leg
 WORDS = ("harbour", "lantern", "granite", "willow", "copper", "otter", "river", "meadow", "quarry", "orchard", "marsh")
 
 
@@ -55,7 +57,7 @@ def _ask(account: Account, queries: int, engine: trivet.Engine, rng: random.Rand
         engine.search(_text(rng, rng.randint(1, 8)), k=rng.randint(1, 20), where=where, **how)
         if number % max(queries // READINGS, 1) == 0:
             gc.collect()
-            found.append((number, _resident(), _handles(), threading.active_count()))
+            found.append((number, _resident(), _handles(), _threads()))
         if number % 10_000 == 0:
             account.tell(f"leaks: {number:,} queries, {_resident() / 1e6:.1f} MB, {_handles()} handles")
     account.add("queries", queries)
@@ -97,6 +99,12 @@ def _open_again(account: Account, store: Path) -> None:
 
 def _resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def _threads() -> int:
+    """Count the threads. The pool of a leg grows to eight on a busy machine and stays so: only a second one counts."""
+    names = [thread.name for thread in threading.enumerate()]
+    return len(names) - len({name for name in names if POOLED.fullmatch(name)})
 
 
 def _handles() -> int:

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 import trivet
+from trivet.concurrency import threads
+from trivet.concurrency.threads import ThreadPool
 from trivet.filters import matches, parse_filter
 from trivet.types import Document
 
@@ -170,10 +173,10 @@ def test_the_clock_really_jumps() -> None:
 
 
 def test_growth_is_a_leak_and_a_level_line_is_none() -> None:
-    for per_query, threads, leaked in ((0, 4, 0), (500, 4, 1), (0, 5, 1)):
+    for per_query, running, leaked in ((0, 4, 0), (500, 4, 1), (0, 5, 1)):
         account = Account()
         readings = [(at * 5_000, 50_000_000 + at * 5_000 * per_query, 10, 4) for at in range(1, 20)]
-        leaks._judge(account, [*readings, (100_000, readings[-1][1], 10, threads)])
+        leaks._judge(account, [*readings, (100_000, readings[-1][1], 10, running)])
         assert account.faults["leaked"] == leaked
 
 
@@ -319,3 +322,15 @@ def test_a_python_that_is_here_is_tried(monkeypatch: pytest.MonkeyPatch, tmp_pat
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert smoke.supported()[0] == [sys.executable, str(stand_in)]
+
+
+def test_the_pool_of_a_leg_may_grow_and_a_second_one_counts() -> None:
+    before, pools = leaks._threads(), [ThreadPool(2, "trivet-robust") for _ in range(2)]
+    both = threading.Barrier(3)
+    for _ in range(2):
+        pools[0].submit(both.wait)
+    both.wait()
+    assert leaks._threads() == before, "two threads of one pool"
+    pools[1].submit(int).result()
+    assert leaks._threads() == before + 1
+    threads.close(pools)
