@@ -24,7 +24,7 @@ SOURCE = Path(__file__).parent.parent / "src/trivet"
 LIMITS = {
     "modules at the top of src/trivet": 10,
     "packages": 28,
-    "lines of Python": 55_950,
+    "lines of Python": 56_150,
     "of these, code without docstrings, comments and blank lines": 39_950,
     "lines of the longest module": 755,
     "public classes in stores/ that inherit from another one there": 0,
