@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trivet.errors import EmbedderError
 from trivet.legs.leg import LegContext, LegQuery
+from trivet.models.embedders import languages_of
+from trivet.text.languages import NOT_READ, is_foreign
 from trivet.text.scripts import written_in
 from trivet.types import Degraded, Embedder, Ranking
 
@@ -70,7 +72,9 @@ class Dense:
         found = self.collection.vectors.search(vector, self.model, depth, query.scope, query.version)
         at_home = reads(self.embedder, query.text)
         if not at_home:
-            notes = (*notes, "the model does not read this script")
+            notes = (*notes, f"{NOT_READ} this script")
+        elif query.vector is None and is_foreign(query.text, languages_of(self.model.spec)):
+            notes = (*notes, f"{NOT_READ} the language of the question")
         return Ranking.of(
             self.name,
             found,
