@@ -13,7 +13,7 @@ from trivet.errors import EmbedderError
 from trivet.legs.dense import Dense, reads
 from trivet.legs.leg import LegQuery
 
-MODEL = SimpleNamespace(mid=3, dim=2, spec="taught")
+MODEL = SimpleNamespace(mid=3, dim=2)
 
 
 class Index:

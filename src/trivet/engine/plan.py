@@ -226,7 +226,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _offset(value: Any) -> int:
-    value = plain_value(value)
+    if type(value) is not int:
+        value = plain_value(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"offset: {value!r} is not a whole number from 0 up")
     return value

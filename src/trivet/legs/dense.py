@@ -25,6 +25,10 @@ def reads(embedder: Embedder, text: str) -> bool:
     return not scripts or written_in(text, tuple(scripts))
 
 
+def _is_foreign(embedder: Embedder, text: str) -> bool:
+    return bool(getattr(embedder, "scripts", ())) and is_foreign(text, languages_of(embedder.spec))
+
+
 def _pending(context: LegContext) -> str:
     """Say that passages wait to be embedded; without a number where the caller may not see all of them."""
     state, collection = context.state, context.collection
@@ -73,7 +77,7 @@ class Dense:
         at_home = reads(self.embedder, query.text)
         if not at_home:
             notes = (*notes, f"{NOT_READ} this script")
-        elif query.vector is None and is_foreign(query.text, languages_of(self.model.spec)):
+        elif query.vector is None and _is_foreign(self.embedder, query.text):
             notes = (*notes, f"{NOT_READ} the language of the question")
         return Ranking.of(
             self.name,
