@@ -108,7 +108,7 @@ def _detected(content: bytes) -> str:
     try:
         import charset_normalizer
     except ImportError as error:
-        raise UnreadableError(f"not UTF-8; convert it, or to detect its encoding, {missing('files')}") from error
+        raise UnreadableError(f"not UTF-8; convert it (detecting its encoding {missing('files')})") from error
     found = charset_normalizer.from_bytes(content, cp_isolation=ENCODINGS)
     if not found:
         raise UnreadableError("binary, or in an encoding that cannot be detected; convert it to UTF-8")
