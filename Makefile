@@ -103,6 +103,13 @@ gate: setup      ## compare the quality of the default profile with the stored f
 wheel:           ## build the wheel, install it in a fresh environment and use it there
 	$(PYTHON) tests/robust/smoke.py
 
+image:           ## build the container image and search in it, where docker or podman runs
+	@for engine in docker podman none; do $$engine info > /dev/null 2>&1 && break; done; \
+	[ $$engine != none ] || { echo "image: neither docker nor podman runs here, nothing was built"; exit 0; }; \
+	set -e; $$engine build -f deploy/Containerfile -t trivet .; \
+	$$engine run --rm --entrypoint sh trivet -ec 'trivet add "The side door sticks."; trivet search "door"; \
+	  trivet keys create admin --scope admin > /dev/null; trivet serve --check'
+
 # --- documentation
 
 site: setup      ## build the documentation into build/site; a warning is an error

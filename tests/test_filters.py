@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +36,7 @@ from trivet.filters import (
     flatten,
     matches,
     parse_filter,
+    plain_value,
     to_json,
     values_of,
 )
@@ -307,6 +310,9 @@ class TestEpoch:
     def test_one_moment(self, moment: Any) -> None:
         assert epoch(moment) == 1772359200.0
 
+    def test_a_date_is_its_beginning(self) -> None:
+        assert epoch(date(2026, 3, 1)) == epoch("2026-03-01") == 1772323200.0
+
     @pytest.mark.parametrize(
         "moment",
         [
@@ -319,12 +325,32 @@ class TestEpoch:
     def test_the_ends_of_time_can_be_read_back(self, moment: datetime) -> None:
         assert datetime.fromtimestamp(epoch(moment), UTC).year == moment.year
 
-    @pytest.mark.parametrize(
-        "value", [None, [], {}, b"2026-03-01", date(2026, 3, 1), True, math.nan, -math.inf, 10**400, -(10**12)]
-    )
+    @pytest.mark.parametrize("value", [None, [], {}, b"2026-03-01", True, math.nan, -math.inf, 10**400, -(10**12)])
     def test_what_is_no_time(self, value: Any) -> None:
         with pytest.raises(InputError, match=r"x: .* is not a time"):
             epoch(value, "x")
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.array(["a", "b"]), ["a", "b"]),
+        (np.datetime64("2026-03-01T10:00", "ns"), datetime(2026, 3, 1, 10)),
+        (np.datetime64("NaT"), None),
+        (pd.NaT, None),
+        (pd.NA, None),
+        (pd.Timestamp("2026-03-01"), datetime(2026, 3, 1)),
+        ("text", "text"),
+        (None, None),
+    ],
+)
+def test_a_value_as_plain_data(value: Any, plain: Any) -> None:
+    found = plain_value(value)
+    assert found == plain
+    assert type(found).__module__ != "numpy"
 
 
 # --- the embedded store understands a filter as ``matches`` does ------------------------------------------------------

@@ -41,7 +41,8 @@ def test_code_and_plain_text_have_no_headings() -> None:
 
 def test_pages_slides_and_rows() -> None:
     text = "one\n\f\n\ntwo\n\f\n\n# Three\nfour"
-    assert hit(text, "one", end="one\n\f\n\n", pages=3).location == "page 1"
+    first = hit(text, "one", end="one\n\f\n\n", pages=3)
+    assert (first.location, first.text) == ("page 1", "one")
     assert hit(text, "\f\n\ntwo", end="two", pages=3).location == "page 2"
     assert hit(text, "two", end="Three", pages=3).location == "pages 2–3"
     assert hit(text, "four", slides=3).location == "slide 3, Three"

@@ -15,7 +15,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -141,8 +141,20 @@ def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
             yield path, value
 
 
-def epoch(value: Value | datetime, field: str = "time") -> float:
-    """Return epoch seconds from a datetime, ISO 8601 text or a number; a time without a zone is taken as UTC."""
+def plain_value(value: Any) -> Any:
+    """Return a scalar or an array of numpy as plain data, NaT and NA of pandas as None, any other value as it is."""
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if type(value).__module__ != "numpy":
+        return value
+    # as nanoseconds, the usual unit, a time would become a number
+    return (value.astype("datetime64[us]") if value.dtype.kind == "M" else value).tolist()
+
+
+def epoch(value: Value | date, field: str = "time") -> float:
+    """Return epoch seconds from a datetime, a date (its beginning), ISO 8601 text or a number; UTC without a zone."""
+    plain = plain_value(value)
+    value = datetime(plain.year, plain.month, plain.day) if type(plain) is date else plain
     if isinstance(value, bool) or not isinstance(value, int | float | str | datetime):
         raise InputError(f"{field}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     if isinstance(value, int | float):
@@ -373,6 +385,7 @@ def _from_mapping(where: Mapping[Any, Any], depth: int) -> Filter | None:
 
 
 def _from_spec(field: str, spec: Any) -> Filter:
+    spec = plain_value(spec)
     if isinstance(spec, Mapping):
         parts: list[Filter] = []
         bounds: dict[str, Any] = {}
@@ -405,6 +418,7 @@ def _from_spec(field: str, spec: Any) -> Filter:
 
 
 def _listed(field: str, op: str, value: Any) -> Sequence[Value]:
+    value = plain_value(value)
     if isinstance(value, str) or not isinstance(value, Sequence | set | frozenset):
         raise InputError(f"where: {op} on {field!r} takes a list, got {value!r}")
     return tuple(value)
@@ -540,12 +554,13 @@ def _text(field: str, text: Any) -> str:
 def _scalar(field: str, value: Any) -> Any:
     """Return the value as it is compared; refuse one that the field cannot have, as its ``Not`` would match all."""
     built_in, name = split_field(field)
+    value = plain_value(value)
     if built_in and name in TIME_FIELDS:
         return epoch(value, f"where: {field}")
     if built_in and isinstance(value, str) != (name in TEXT_FIELDS):
         expected = "text" if name in TEXT_FIELDS else "a number"
         raise InputError(f"where: {field!r} cannot be compared with {value!r}; give {expected}")
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # a datetime is one
         return value.isoformat()
     if not isinstance(value, str | int | float | bool):
         raise InputError(f"where: {field!r} cannot be compared with {value!r}; use text, a number or true/false")

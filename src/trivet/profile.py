@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from trivet.errors import InputError
+from trivet.filters import plain_value
 from trivet.fusion import FUSIONS, alpha_weights, settings_of
 from trivet.fusion.normalize import NORMALIZERS
 from trivet.fusion.weighing import WEIGHINGS
@@ -241,6 +242,7 @@ def _loaded(language: str, load: Callable[[str], Any], text: str) -> dict[str, A
 
 
 def _number(name: str, value: Any, low: float, high: float) -> float:
+    value = plain_value(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"{name}: {value!r} is not a number from {low:g} to {high:g}")
     if not low <= value <= high:
@@ -249,6 +251,7 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:
+    value = plain_value(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name}: {value!r} is not a whole number from {low} to {high}")
     if not low <= value <= high:

@@ -337,8 +337,9 @@ class Hit:
 
     @property
     def text(self) -> str:
-        """The text of the passage."""
-        return self.passage.text
+        """The text of the passage, without the form feed at the end of a page."""
+        text = self.passage.text
+        return text.rstrip() if "\f" in text else text
 
     @property
     def confidence(self) -> str:

@@ -290,14 +290,14 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("given", "what"),
         [
-            ({"url": "ftp://x", "model": "m"}, "chat url: write the base URL"),
+            ({"url": "ftp://x", "model": "m"}, "chat.url: 'ftp://x' is not a base URL"),
             ({"url": "http://a:b@x/v1", "model": "m"}, "must not hold a password"),
-            ({"url": "http://x/v1"}, "chat model: it is empty"),
-            ({"key": "sch\u00f6n"}, "chat key"),
-            ({"timeout": 0.0}, "chat timeout: 0.0"),
-            ({"longest": float("nan")}, "chat longest: nan"),
-            ({"k": 0}, "chat k: 0"),
-            ({"scope": "all"}, "chat scope: 'all'"),
+            ({"url": "http://x/v1"}, "chat.model: it is empty"),
+            ({"key": "sch\u00f6n"}, "chat.key"),
+            ({"timeout": 0.0}, "chat.timeout: 0.0"),
+            ({"longest": float("nan")}, "chat.longest: nan"),
+            ({"k": 0}, "chat.k: 0 is below 1"),
+            ({"scope": "all"}, "chat.scope: 'all'"),
         ],
     )
     def test_wrong_settings_are_refused(self, given: dict[str, Any], what: str) -> None:

@@ -58,6 +58,8 @@ def test_a_hit_says_where_it_is(cli, folder: Path) -> None:
         hit = cli("search", word, "--json").json["hits"][0]
         assert (hit["id"], hit["location"]) == (id, location), word
     assert "guide.docx  Setup > Limits" in cli("search", "quokka").out
+    shown = [cli("search", word).out for word in FOUND]
+    assert not any("\ufffd" in out for out in shown), "the end of a page is no odd character"
 
 
 def test_it_is_repeated_without_a_change_and_updates_what_changed(cli, folder: Path) -> None:

@@ -74,3 +74,11 @@ def test_an_unknown_source_and_a_missing_path(cli, clean_place: Path) -> None:
     known = "chatgpt, claude, claude-code, codex, mem0, letta, graphiti, zep, chroma, lancedb, obsidian"
     assert f"--from: 'notion' is unknown; known: {known}" in ran.err
     assert cli("import", "--from", "codex", "nowhere").code == 2
+
+
+def test_texts_without_a_vector_where_the_caller_brings_them(cli, clean_place: Path) -> None:
+    (clean_place / "a.jsonl").write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": "two", "vector": [1, 0]}\n')
+    ran = cli("import", "a.jsonl", "--embedder", "vectors:2")
+    assert ran.code == 0
+    assert "1 passage without a vector, which words alone find" in ran.err
+    assert "reembed" not in ran.err

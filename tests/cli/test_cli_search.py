@@ -255,3 +255,11 @@ def _graph(process) -> str:
         return "behind"
     assert found["degraded"] == []
     return "found" if any(stage["name"] == "graph" for stage in found["trace"]) else "not asked"
+
+
+def test_a_query_in_another_language_names_what_to_do(cli) -> None:
+    cli("add", "The key is next to the door.", "--embedder", "builtin")
+    ran = cli("search", "Wo ist der Schlüssel für die Tür?")
+    assert "the model does not read the language of this query" in ran.err
+    assert "trivet reembed --embedder multilingual" in ran.err
+    assert "does not read" not in cli("search", "where is the key of the door").err

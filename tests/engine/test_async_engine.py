@@ -148,7 +148,7 @@ class TestMethods:
                 assert str(alice.bound) == str(memory.engine.within({"tenant": "alice"}).bound)
                 assert [each.id async for each in memory.documents()] == ["a"]
                 assert await memory.collections() == ["default", "other"]
-                with pytest.raises(NotAllowedError, match="bound to some of the documents"):
+                with pytest.raises(NotAllowedError, match="bound to a filter"):
                     await alice.settings_history()
                 await other.close()
                 with pytest.raises(StoreError, match="is closed"):

@@ -391,8 +391,8 @@ class TestGivenVectors:
     @pytest.mark.parametrize(
         ("vector", "told"),
         [
-            ([1, 2, 3], r"shape \(3,\), the collection's model has 2 dimensions"),
-            ([[1, 2]], r"shape \(1, 2\)"),
+            ([1, 2, 3], r"the shape is \(3,\), the collection's model has 2 dimensions"),
+            ([[1, 2]], r"the shape is \(1, 2\)"),
             ([math.nan, 1], "NaN or infinity"),
             ([math.inf, 1], "NaN or infinity"),
             (["a", "b"], "not a list of numbers"),

@@ -901,6 +901,13 @@ class TestWeighing:
             given = memory.search("金融科技论坛", profile="default", graph_weight=0, weighing="fixed")
             assert {item.leg: item.weight for item in given[0].contributions} == {"lexical": 0.5, "dense": 0.5}
 
+    def test_a_language_the_model_does_not_read_is_noted(self, open_store: Any) -> None:
+        with open_store(embedder="builtin") as memory:
+            memory.add("the key is next to the door")
+            for query, noted in (("Wo ist der Schlüssel für die Tür?", True), ("where is the key of the door", False)):
+                dense = next(stage.detail for stage in memory.search(query).trace if stage.name == "dense")
+                assert ("the model does not read the language of the question" in dense) is noted
+
 
 NOTES_WITH_NAMES = (
     "GatewaySession.reconnect waits two seconds, then doubles the pause.",

@@ -296,7 +296,7 @@ def test_every_public_method_is_in_the_table() -> None:
 def test_a_bound_engine_tells_nothing_of_others(name: str, stores: tuple[Path, Path], tmp_path: Path) -> None:
     fares, call = METHODS[name]
     if fares == REFUSED:
-        with pytest.raises(NotAllowedError, match="bound to some of the documents"):
+        with pytest.raises(NotAllowedError, match="bound to a filter"):
             asked(stores[0], tmp_path / "refused", call)
         return
     here, alone = asked(stores[0], tmp_path / "here", call), asked(stores[1], tmp_path / "alone", call)

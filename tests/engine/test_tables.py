@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -92,3 +92,32 @@ def test_values_of_numpy(words: Engine) -> None:
     assert (found.importance, found.created) == (0.25, datetime(2026, 3, 1, 10, tzinfo=UTC))
     with pytest.raises(InputError, match=r"meta\.z: complex is not JSON"):
         words.add({"text": "x", "meta": {"z": np.complex128(1j)}})
+
+
+def test_a_row_with_an_empty_text_is_its_title(words: Engine) -> None:
+    words.add(pd.DataFrame({"id": ["a", "b"], "text": ["The heron stands.", None], "title": ["", "Boat"]}))
+    assert [(item.text, item.title) for item in words.documents()] == [("The heron stands.", ""), ("", "Boat")]
+    with pytest.raises(InputError, match="document 1: text is empty; give it some text or a title"):
+        words.add(pd.DataFrame({"text": ["one", None]}))
+
+
+def test_missing_values_of_pandas_are_absent(words: Engine) -> None:
+    words.add({"id": "a", "text": "one", "created": pd.NaT, "meta": {"due": pd.NaT, "place": pd.NA}})
+    document = words.get("a")
+    assert document is not None
+    assert document.meta == {"due": None, "place": None}
+
+
+def test_a_search_takes_values_of_numpy_and_dates(words: Engine) -> None:
+    day = date(2026, 3, 1)
+    words.add([{"id": f"{n}", "text": "one", "created": day, "meta": {"n": n, "due": day}} for n in range(3)])
+    found = words.search("one", k=np.int64(1), offset=np.int64(1), alpha=np.float32(0), lexical_depth=np.int64(9))
+    assert [hit.rank for hit in found] == [2]
+
+    def ids(where: Any, **more: Any) -> list[str]:
+        return sorted(hit.id for hit in words.search("one", where=where, **more))
+
+    assert ids({"n": np.int64(2)}) == ids({"n": {"gt": np.float64(1)}}) == ["2"]
+    assert ids({"n": np.array([0, 2])}) == ids({"n": {"in": np.array([0, 2])}}) == ["0", "2"]
+    assert ids({"created": {"gte": np.datetime64("2026-03-01")}}) == ids({"created": {"gte": day}}) == ["0", "1", "2"]
+    assert ids({"due": day}, as_of=np.datetime64("2026-03-02"), at=day) == ["0", "1", "2"]

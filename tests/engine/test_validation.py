@@ -98,10 +98,10 @@ class TestFields:
             ({"id": "a\0b"}, "holds a NUL or a lone surrogate"),
             ({"id": "\ud800"}, "holds a NUL or a lone surrogate"),
             ({"id": "x" * 513}, "513 characters; at most 512"),
-            ({"kind": ""}, "kind '' is not a short text"),
-            ({"kind": 5}, "kind 5 is not a short text"),
-            ({"kind": "x" * 65}, "is not a short text"),
-            ({"kind": "\ud800"}, "is not a short text"),
+            ({"kind": ""}, "kind '' is not a text of at most 64 characters"),
+            ({"kind": 5}, "kind 5 is not a text of at most 64 characters"),
+            ({"kind": "x" * 65}, "is not a text of at most 64 characters"),
+            ({"kind": "\ud800"}, "is not a text of at most 64 characters"),
             ({"importance": 1.01}, "importance 1.01 is not a number from 0 to 1"),
             ({"importance": -0.1}, "importance -0.1"),
             ({"importance": "high"}, "importance 'high'"),
@@ -118,9 +118,9 @@ class TestFields:
                 "valid_from 2026-02-01 is after valid_to 2026-01-01",
             ),
             ({"meta": [1]}, r"meta \[1\] is not a mapping"),
-            ({"meta": {1: 2}}, "metadata keys are non-empty text"),
-            ({"meta": {"": 2}}, "metadata keys are non-empty text"),
-            ({"meta": {"a": {"\0": 1}}}, r"meta\.a\.\x00: metadata keys"),
+            ({"meta": {1: 2}}, "is not a metadata key"),
+            ({"meta": {"": 2}}, "is not a metadata key"),
+            ({"meta": {"a": {"\0": 1}}}, r"meta\.a\.\x00: '\\x00' is not a metadata key"),
             ({"meta": {"a": {"b": object}}}, r"meta\.a\.b: type is not JSON"),
             ({"meta": {"a": [1, {2}]}}, r"meta\.a\.1: set is not JSON"),
             ({"meta": {"a": math.inf}}, r"meta\.a: inf is not a finite number"),
@@ -182,7 +182,7 @@ class TestLinks:
             ([{"target": "a", "wieght": 1}], "is not a target id"),
             ([{"target": ""}], "link target: '' is not an id"),
             ([{"target": 5}], "link target: 5 is not an id"),
-            ([{"target": "a", "type": ""}], "link type '' is not a short text"),
+            ([{"target": "a", "type": ""}], "link type '' is not a text of at most 64 characters"),
             ([{"target": "a", "type": 5}], "link type 5"),
             ([{"target": "a", "weight": -1}], "link weight -1 is not a number from 0 up"),
             ([{"target": "a", "weight": math.nan}], "link weight nan"),
@@ -232,7 +232,7 @@ class TestPrepare:
 
     @given(st.lists(st.floats(-1e308, 1e308), min_size=3, max_size=3))
     def test_a_vector_is_of_unit_length_or_zero(self, values: list[float]) -> None:
-        vector = validation.vector_bytes(values, 3, "v")
+        vector = validation.unit_vector(values, 3, "v")
         assert vector.dtype == np.float32
         length = float(np.linalg.norm(vector.astype(np.float64)))
         assert length == pytest.approx(1.0, abs=1e-5) if any(values) else length == 0.0

@@ -46,6 +46,7 @@ def test_an_encoding_that_the_file_declares_is_used() -> None:
         (b"%PDF-1.7\n plain so far", r"binary \(PDF\)"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 a sheet", r"binary \(an old or encrypted Office file\)"),
         (b"words \0 words", "binary"),
+        (rb"{\rtf1\ansi The pump. \par}", "RTF; save it as DOCX"),
         (b"a" * 50_000 + b"\0", "binary"),
         (b"\x01\x02\x03 short words \x04\x05", "binary"),
         ("\ufeffodd".encode("utf-16-le") + b"\x00", "not UTF-16, though"),

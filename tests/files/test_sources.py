@@ -70,6 +70,10 @@ CLAUDE_CODE = [
     {"type": "user", "uuid": "u3", "sessionId": "s1",
      "message": {"role": "user", "content": [{"type": "tool_result", "content": "ok"}]}},
     {"type": "user", "uuid": "u4", "sessionId": "s1", "isSidechain": True, "message": {"content": "sub-agent"}},
+    {"type": "user", "uuid": "u5", "sessionId": "s1",
+     "message": {"role": "user", "content": "<command-name>/clear</command-name>\n<command-args></command-args>"}},
+    {"type": "user", "uuid": "u6", "sessionId": "s1",
+     "message": {"role": "user", "content": "<local-command-stdout>Cleared</local-command-stdout>"}},
 ]  # fmt: skip
 CODEX = [
     {"timestamp": "2026-06-01T10:00:00Z", "type": "session_meta", "payload": {"id": "s9", "cwd": "/home/ada/heron"}},
@@ -222,7 +226,7 @@ def test_claude_code_leaves_out_tools_thoughts_and_sub_agents(tmp_path: Path) ->
     assert (one["id"], one["text"]) == ("claude-code-u1", "Fix the gate")
     assert one["meta"] == {"session": "s1", "speaker": "user", "source": "claude-code", "project": "/home/ada/heron"}
     assert (two["text"], two["meta"]["speaker"], two["created"]) == ("Done.", "assistant", "2026-06-01T10:00:05Z")
-    assert broken.place.endswith("s1.jsonl line 6")
+    assert broken.place.endswith("s1.jsonl line 8")
 
 
 def test_codex_of_both_versions(tmp_path: Path) -> None:

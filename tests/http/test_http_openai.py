@@ -61,6 +61,13 @@ def test_too_many_texts_to_embed(service: Callable[..., TestClient]) -> None:
     assert client.post("/v1/embeddings", json={"input": ["a", "b", "c"], "model": "default"}).status_code == 413
 
 
+@pytest.mark.parametrize("tokens", [[1, 2], [[1, 2], [3]]])
+def test_numbers_of_tokens_are_refused_with_the_way_out(client: TestClient, tokens: list[Any]) -> None:
+    answer = client.post("/v1/embeddings", json={"input": tokens, "model": "default"})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("input: numbers of tokens are not read; send text (LangChain:")
+
+
 def test_a_collection_without_a_model_embeds_nothing(client: TestClient) -> None:
     client.put("/v1/collections/plain", json={"words_only": True})
     answer = client.post("/v1/embeddings?collection=plain", json={"input": "a", "model": "default"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trivet.text.languages import language_of
+from trivet.text.languages import is_foreign, language_of
 
 TEXTS = {
     "en": "The pump in the cellar was replaced because it was too loud. Please remember that there is nobody in the "
@@ -70,3 +70,23 @@ def test_only_the_beginning_of_a_text_is_read() -> None:
     found = language_of([TEXTS["de"] * 3 + TEXTS["en"] * 90])
     assert found is not None
     assert found.code == "de"
+
+
+@pytest.mark.parametrize(
+    ("question", "foreign"),
+    [
+        ("Wo ist der Schlüssel für die Tür?", True),
+        ("où est la clé de la porte", True),
+        ("¿Dónde está la llave de la puerta?", True),
+        ("where is the key of the door", False),
+        ("El Paso to Los Angeles", False),
+        ("de la Cruz", False),
+        ("die in a car", False),
+        ("Schlüssel Tür", False),
+        ("", False),
+    ],
+)
+def test_a_question_in_another_language(question: str, foreign: bool) -> None:
+    assert is_foreign(question, ("en",)) is foreign
+    assert not is_foreign(question, ()), "a model that reads all of them"
+    assert not is_foreign(question, ("en", "de", "fr", "es"))

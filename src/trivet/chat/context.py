@@ -92,7 +92,7 @@ _DIGITS = 3  # tokens of an item's number; two digits are one token, so this is 
 
 def _item(given: Hit | Document, recent: bool, passages: bool) -> _Item:
     document = given.document if isinstance(given, Hit) else given
-    part = given.passage.text if isinstance(given, Hit) and passages and given.passage.text != document.text else None
+    part = given.text if isinstance(given, Hit) and passages and given.passage.text != document.text else None
     body = f"{_heading(document, recent, part is not None)}\n{quoted(_body(document, part))}"
     return _Item(document, body, recent, estimate_tokens(f"\n\n[] {body}") + _DIGITS)
 

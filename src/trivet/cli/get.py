@@ -37,8 +37,9 @@ def get(
         return
     screen = output.stdout()
     screen.show(tables.fields(_rows(document, links)))
-    # a pipe gets the text as it was stored
-    sys.stdout.write(f"\n{output.clean(document.text) if screen.terminal else document.text}\n")
+    # a pipe gets the text as it was stored, with the form feeds between its pages
+    text = output.clean(document.text.replace("\f", "")) if screen.terminal else document.text
+    sys.stdout.write(f"\n{text}\n")
 
 
 def find(engine: Engine, id: str) -> Document:

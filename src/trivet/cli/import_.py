@@ -95,6 +95,10 @@ def import_(
     if json:
         error = {"error": str(failure)} if failure is not None else {}
         output.print_json({**serialize.plain(tally), "pending": pending, "advice": found.advice, **error})
+    elif pending and (found.model or "").startswith("vectors/"):
+        message(
+            f"{plural(pending, 'passage')} without a vector, which words alone find; import them with one", "yellow"
+        )
     elif pending and failure is None:
         command = catch_up_command(store, collection)
         message(f"{plural(pending, 'passage')} not embedded yet; `{command}` embeds them", "yellow")

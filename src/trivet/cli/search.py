@@ -10,6 +10,7 @@ from trivet.cli.options import RANKING_PANEL, argument, flag, option
 from trivet.cli.store import catch_up_command, open_existing, scorer_or_default
 from trivet.errors import InputError
 from trivet.profile import READER
+from trivet.text.languages import NOT_READ
 
 
 def search(
@@ -102,5 +103,8 @@ def search(
             output.message(
                 f"the collection {collection!r} is empty; fill it with `trivet add` or `trivet import`", "yellow"
             )
+        if any(NOT_READ in stage.detail for stage in results.trace):
+            way_out = "`trivet reembed --embedder multilingual` (docs/how-to/languages.md)"
+            output.message(f"{NOT_READ} the language of this query; for another model: {way_out}", "yellow")
         if any(item.pending for item in results.degraded):  # this process ends before it is done
             output.message(f"`{catch_up_command(store, collection)}` finishes it now", "yellow")

@@ -7,7 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -159,10 +159,10 @@ class Engine:
         kind: str | None = None,
         meta: Mapping[str, Any] | None = None,
         importance: float | None = None,
-        created: datetime | str | float | None = None,
-        valid_from: datetime | str | float | None = None,
-        valid_to: datetime | str | float | None = None,
-        expires: datetime | timedelta | str | float | None = None,
+        created: date | str | float | None = None,
+        valid_from: date | str | float | None = None,
+        valid_to: date | str | float | None = None,
+        expires: date | timedelta | str | float | None = None,
         links: Iterable[Any] | None = (),
         redact: bool = False,
         where: Any = None,
@@ -453,8 +453,8 @@ class Engine:
         exclude: Iterable[str] = (),
         vector: Any = None,
         offset: int = 0,
-        at: datetime | str | float | None = None,
-        as_of: datetime | str | float | None = None,
+        at: date | str | float | None = None,
+        as_of: date | str | float | None = None,
         touch: bool = False,
         **overrides: Unpack[Overrides],
     ) -> Results:

@@ -12,7 +12,7 @@ from trivet.engine import validation
 from trivet.engine.request import Plan, SearchRequest, Setup
 from trivet.engine.validation import MAX_QUERY
 from trivet.errors import InputError
-from trivet.filters import And, Filter, Not, Or, Range, both, epoch, parse_filter
+from trivet.filters import And, Filter, Not, Or, Range, both, epoch, parse_filter, plain_value
 from trivet.legs.leg import Leg, LegContext, LegQuery
 from trivet.legs.rephrased import Rephrased
 from trivet.profile import PROFILES, Profile, named
@@ -226,6 +226,8 @@ def _is_plain(value: Any) -> bool:
 
 
 def _offset(value: Any) -> int:
+    if type(value) is not int:
+        value = plain_value(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise InputError(f"offset: {value!r} is not a whole number from 0 up")
     return value

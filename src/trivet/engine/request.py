@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from trivet.fusion.context import Share
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trivet.profile import Profile
     from trivet.stores.contract import Scope, State
 
-Time = datetime | str | float | None
+Time = date | str | float | None
 Resolve = Callable[[Sequence[int]], tuple[Mapping[int, tuple[str, ...]], tuple[Degraded, ...]]]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from trivet.filters import plain_value
+
 #: How the rows of a table are read, by the package and the name of its class. None of the packages is imported.
 _ROWS: dict[str, Callable[[Any], Iterable[Mapping[Any, Any]]]] = {
     "pandas.DataFrame": lambda table: (
@@ -32,6 +34,8 @@ def documents(given: Any, known: Sequence[str]) -> Any:
 
 def _document(row: Mapping[Any, Any], known: Sequence[str]) -> dict[str, Any]:
     cells = {str(name): value for name, value in row.items() if not _is_empty(value)}
+    if "text" in row:  # an empty cell: its title may be all that the row says
+        cells.setdefault("text", "")
     document = {name: value for name, value in cells.items() if name in known}
     rest = {name: value for name, value in cells.items() if name not in known}
     given = document.get("meta") or {}
@@ -39,6 +43,5 @@ def _document(row: Mapping[Any, Any], known: Sequence[str]) -> dict[str, Any]:
 
 
 def _is_empty(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
+    value = plain_value(value)
+    return value is None or (isinstance(value, float) and value != value)

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from trivet.errors import InputError
-from trivet.filters import TIME_FIELDS, Filter, epoch
+from trivet.filters import TIME_FIELDS, Filter, epoch, plain_value
 from trivet.stores.contract import Prepared
 from trivet.stores.scoped import filled
 from trivet.text.tokens import clean, is_valid
@@ -81,21 +81,13 @@ def _plain(item: Any, name: str) -> dict[str, Any]:
     return dict(item)
 
 
-def _plain_data(value: Any) -> Any:
-    """Return a scalar or an array of numpy as plain Python data; any other value as it is."""
-    if type(value).__module__ != "numpy":
-        return value
-    # as nanoseconds, the usual unit, a time would become a number
-    return (value.astype("datetime64[us]") if value.dtype.kind == "M" else value).tolist()
-
-
 def _document(plain: dict[str, Any], name: str) -> tuple[Document, tuple[Link, ...] | None, Any]:
     for key in plain:
         if key not in KNOWN:
             close = get_close_matches(str(key), KNOWN, n=1)
             hint = f"did you mean {close[0]!r}?" if close else "put fields of your own under 'meta'."
             raise InputError(f"{name}: unknown field {key!r}; {hint} Known: {', '.join(KNOWN)}")
-    plain = {key: value if key == "vector" else _plain_data(value) for key, value in plain.items()}
+    plain = {key: value if key == "vector" else plain_value(value) for key, value in plain.items()}
     identifier = _identifier(plain.get("id"), name)
     if plain.get("id") is not None:  # a generated id would mean nothing to the caller
         name = f"document {identifier!r}"
@@ -156,6 +148,7 @@ def check_passage_size(value: Any) -> int:
 
 
 def check_limit(value: Any, most: int, name: str = "limit") -> int:
+    value = plain_value(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InputError(f"{name}: {value!r} is not a whole number from 1 to {most:,}")
     return value
@@ -253,8 +246,6 @@ def _accesses(value: Any, name: str) -> int:
 def _moment(value: Any, name: str) -> datetime | None:
     if value is None:
         return None
-    if not isinstance(value, str | int | float | datetime):
-        raise InputError(f"{name}: {value!r} is not a time; give a datetime, ISO 8601 text or epoch seconds")
     return datetime.fromtimestamp(epoch(value, name), UTC)
 
 
@@ -310,14 +301,14 @@ def _checked(value: Any, key: Any, name: str, depth: int) -> Any:
         if not math.isfinite(value):
             raise InputError(f"{name}: {value} is not a finite number")
         return value
+    if (plain := plain_value(value)) is not value:
+        return _checked(plain, key, name.removesuffix(f".{key}"), depth)
     if isinstance(value, date):  # a datetime is one
         return value.isoformat()
     if isinstance(value, Mapping):
         return {inner: _checked(item, inner, name, depth + 1) for inner, item in value.items()}
     if isinstance(value, list | tuple):
         return [_checked(item, str(at), name, depth + 1) for at, item in enumerate(value)]
-    if (plain := _plain_data(value)) is not value:
-        return _checked(plain, key, name.removesuffix(f".{key}"), depth)
     raise InputError(f"{name}: {type(value).__name__} is not JSON; use text, numbers, true/false, lists or mappings")
 
 

@@ -75,6 +75,8 @@ def decode(content: bytes, declared: str = "") -> Decoded:
     marked = next((name for mark, name in _MARKS if content.startswith(mark)), "")
     if not marked and (known := binary_format(content)):
         raise UnreadableError(f"binary ({known})")
+    if content.startswith(b"{\\rtf"):  # text by its bytes, and markup for the most part
+        raise UnreadableError("RTF; save it as DOCX or as text")
     if not marked and b"\0" in content:
         raise UnreadableError("binary")
     for name in (marked, declared, "" if marked else "utf-8"):
@@ -106,7 +108,7 @@ def _detected(content: bytes) -> str:
     try:
         import charset_normalizer
     except ImportError as error:
-        raise UnreadableError(f"not UTF-8; convert it, or to detect its encoding, {missing('files')}") from error
+        raise UnreadableError(f"not UTF-8; convert it (detecting its encoding {missing('files')})") from error
     found = charset_normalizer.from_bytes(content, cp_isolation=ENCODINGS)
     if not found:
         raise UnreadableError("binary, or in an encoding that cannot be detected; convert it to UTF-8")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from trivet.http.request_models import Body, examples
 from trivet.types import Degraded
@@ -28,6 +29,15 @@ class NewEmbeddings(Body):
     dimensions: int | None = Field(None, description="Must be the number that the model has.")
     user: str | None = None
     input_type: Literal["passage", "query"] = Field("passage", description="Some models embed queries differently.")
+
+    @field_validator("input", mode="before")
+    @classmethod
+    def _no_tokens(cls, given: Any) -> Any:
+        """Refuse what LangChain's ``OpenAIEmbeddings`` sends by default."""
+        if isinstance(given, list) and any(isinstance(item, int | list) for item in given):
+            way_out = "send text (LangChain: check_embedding_ctx_length=False)"
+            raise PydanticCustomError("tokens", f"numbers of tokens are not read; {way_out}")
+        return given
 
 
 class NewVectorStore(Body):

@@ -111,6 +111,8 @@ class TrivetStore(BaseStore):
         self.engine.delete(gone)
 
     def _document(self, op: PutOp) -> dict[str, Any]:
+        if not isinstance(op.value, Mapping | None):
+            raise InputError(f"value of {op.key!r} in {op.namespace}: {type(op.value).__name__} is not a mapping")
         value = dict(op.value or {})
         paths = [] if op.index is False else self.fields if op.index is None else op.index
         try:

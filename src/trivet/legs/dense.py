@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trivet.errors import EmbedderError
 from trivet.legs.leg import LegContext, LegQuery
+from trivet.models.embedders import languages_of
+from trivet.text.languages import NOT_READ, is_foreign
 from trivet.text.scripts import written_in
 from trivet.types import Degraded, Embedder, Ranking
 
@@ -21,6 +23,10 @@ def reads(embedder: Embedder, text: str) -> bool:
     """Tell whether the model knows the script of the text; one without ``scripts`` is trusted with all of them."""
     scripts = getattr(embedder, "scripts", ())
     return not scripts or written_in(text, tuple(scripts))
+
+
+def _is_foreign(embedder: Embedder, text: str) -> bool:
+    return bool(getattr(embedder, "scripts", ())) and is_foreign(text, languages_of(embedder.spec))
 
 
 def _pending(context: LegContext) -> str:
@@ -70,7 +76,9 @@ class Dense:
         found = self.collection.vectors.search(vector, self.model, depth, query.scope, query.version)
         suits_query = reads(self.embedder, query.text)
         if not suits_query:
-            notes = (*notes, "the model does not read this script")
+            notes = (*notes, f"{NOT_READ} this script")
+        elif query.vector is None and _is_foreign(self.embedder, query.text):
+            notes = (*notes, f"{NOT_READ} the language of the query")
         return Ranking.of(
             self.name,
             found,

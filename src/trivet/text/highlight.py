@@ -59,7 +59,7 @@ class Marker:
 
     def snippet(self, text: str, cells: int, title: str = "") -> Text:
         """Return the part of a text, at most ``cells`` wide, that has the most words of the query."""
-        text = " ".join(clean(_LAYOUT.sub("", _without(text, title))).split())
+        text = clean(" ".join(_LAYOUT.sub("", _without(text, title)).split()))
         spans = self.spans(text)
         room = cells if len(text) == 0 else int(cells * len(text) / max(1, cell_len(text)))
         start = 0 if len(text) <= room else _best_start(text, spans, room)

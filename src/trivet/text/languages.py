@@ -19,6 +19,9 @@ LEAST = 30  # words or letters: fewer say nothing
 #: Share of stop words: 0.5 to 0.6 in sentences of these languages; up to 0.24 in Romanian, and in code with comments.
 SHARE = 0.3
 LEAD = 1.3  # times as many as in the next language: Spanish and Portuguese share many
+#: Of one question in Latin script: stop words of another language, and how many times as many as of a known one. "El
+#: Paso to Los Angeles" has two.
+LEAST_IN_QUESTION, LEAD_IN_QUESTION = 3, 2
 
 NAMES = {
     "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese",
@@ -27,6 +30,7 @@ NAMES = {
 }  # fmt: skip
 #: First word of the names of letters -> language, where a script has one; others are named by the script.
 SCRIPTS = {"CJK": "zh", "HANGUL": "ko", "THAI": "th", "GREEK": "el", "ARMENIAN": "hy", "TAMIL": "ta"}
+NOT_READ = "the model does not read"  # how the note on a question in another language begins
 KANA = ("HIRAGANA", "KATAKANA")
 KANA_SHARE = 0.1  # of the letters: Japanese; Chinese texts have none
 
@@ -50,6 +54,15 @@ def language_of(texts: Iterable[str]) -> Language | None:
         return None
     code = "ja" if script in KANA else SCRIPTS.get(script, "")
     return Language(NAMES.get(code, script.capitalize()), code)
+
+
+def is_foreign(question: str, known: tuple[str, ...]) -> bool:
+    """Tell whether a question in Latin script is clearly in none of the known languages; False where none is known."""
+    words = [fold(token.lower()) for token in raw_tokens(question[:CHARACTERS])]
+    counts = {code: sum(word in stop_words for word in words) for code, stop_words in STOP_WORDS.items()}
+    most = max(counts.values())
+    ours = max((counts.get(code, most) for code in known), default=most)
+    return most >= max(LEAST_IN_QUESTION, SHARE * len(words), LEAD_IN_QUESTION * ours)
 
 
 def _script(texts: list[str]) -> str | None:
