@@ -441,6 +441,13 @@ def test_chroma_gives_documents_with_their_metadata(tmp_path: Path) -> None:
     assert bare == Broken("notes/bare", "no document, only a vector")
 
 
+def test_a_conversation_of_a_wrong_type_is_named(tmp_path: Path) -> None:
+    (tmp_path / "conversations.json").write_text(json.dumps([{"id": "c1", "mapping": []}, {"id": "c2"}]))
+    (broken,) = read("chatgpt", tmp_path)
+    assert str(broken.place).endswith("conversations.json entry 0")
+    assert broken.reason == "mapping: list instead of an object"
+
+
 @pytest.mark.parametrize("source", ["chatgpt", "claude", "mem0", "letta", "graphiti", "zep"])
 def test_an_export_that_is_none_is_refused(tmp_path: Path, source: str) -> None:
     bad = tmp_path / "conversations.json"

@@ -201,6 +201,8 @@ class TestSearch:
             assert store.search(USER, query="harbour")[0].key == "deep"
 
     def test_a_value_that_is_not_json_is_named(self, ours: TrivetStore) -> None:
+        with pytest.raises(InputError, match=r"ttl of 'food' in .*-1 is not a number of minutes above 0"):
+            ours.put(USER, "food", {"text": "pizza"}, ttl=-1)
         with pytest.raises(InputError, match=r"value of 'food' in .*str is not a mapping"):
             ours.put(USER, "food", "tea")  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"value of 'food' in .*object is not JSON"):

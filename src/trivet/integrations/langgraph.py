@@ -113,6 +113,8 @@ class TrivetStore(BaseStore):
     def _document(self, op: PutOp) -> dict[str, Any]:
         if not isinstance(op.value, Mapping | None):
             raise InputError(f"value of {op.key!r} in {op.namespace}: {type(op.value).__name__} is not a mapping")
+        if op.ttl is not None and op.ttl <= 0:
+            raise InputError(f"ttl of {op.key!r} in {op.namespace}: {op.ttl!r} is not a number of minutes above 0")
         value = dict(op.value or {})
         paths = [] if op.index is False else self.fields if op.index is None else op.index
         try:

@@ -17,7 +17,10 @@ def read(path: Path) -> Iterator[dict[str, Any] | Broken]:
         yield from exports.entries(found, name, _conversation)
 
 
-def _conversation(found: dict[str, Any], place: str) -> Iterator[dict[str, Any]]:
+def _conversation(found: dict[str, Any], place: str) -> Iterator[dict[str, Any] | Broken]:
+    if not isinstance(found.get("mapping"), dict | None):
+        yield Broken(place, f"mapping: {type(found['mapping']).__name__} instead of an object")
+        return
     session = found.get("conversation_id") or found.get("id")
     for id, message in _branch(found):
         speaker = exports.mapping(message.get("author")).get("role")
