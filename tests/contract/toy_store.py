@@ -762,6 +762,9 @@ class ToyStore:
     def backup(self, target: Path, progress: Any = None) -> int:
         raise InputError("backup: a toy store has none")
 
+    def redistribute(self, name: str, by: str) -> bool:
+        raise InputError("redistribute: a toy store is not divided")
+
     def close(self) -> None:
         self._closed = True
 
