@@ -24,8 +24,8 @@ SOURCE = Path(__file__).parent.parent / "src/trivet"
 LIMITS = {
     "modules at the top of src/trivet": 10,
     "packages": 28,
-    "lines of Python": 55_950,
-    "of these, code without docstrings, comments and blank lines": 39_950,
+    "lines of Python": 56_300,
+    "of these, code without docstrings, comments and blank lines": 40_150,
     "lines of the longest module": 755,
     "public classes in stores/ that inherit from another one there": 0,
     "hasattr and getattr at callers of a store": 2,
