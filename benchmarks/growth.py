@@ -190,7 +190,7 @@ def plan(files: dict[str, dict[str, Any] | None]) -> list[str]:
 
 
 def asking(files: dict[str, dict[str, Any] | None]) -> list[str]:
-    """Return the cost of a query that goes to every shard of a million, or to every part."""
+    """Return the cost of a query that goes to every shard of a million, or to a server."""
     lines: list[str] = []
     head = f"| {' | '.join(millions(target) for target in TARGETS)} |"
     lines += [f"| a query over everything {head}", "|---|" + "---|" * len(TARGETS)]
@@ -203,21 +203,21 @@ def asking(files: dict[str, dict[str, Any] | None]) -> list[str]:
             rates = (f"{scaling.CORES * 1000 / (target / 1e6 * each):,.1f}" for target in TARGETS)
             lines.append(f"| … queries a second for {scaling.CORES} cores | {' | '.join(rates)} |")
     if stores and (server := stores["stores"].get("PostgreSQL")):
-        stages = server["searches"][0]["stages_p50_ms"]
-        parts = scaling.MOST_PARTS
-        for leg in ("lexical", "dense"):
-            steps = (stages[leg] * target / parts / server["documents"] for target in TARGETS)
-            cells = (f"{shown(max(stages[leg], step) * scaling.waves(parts))} ms" for step in steps)
-            told = f"PostgreSQL, {leg}, {parts} parts, {scaling.TOGETHER} at a time, if it grew in proportion"
-            lines.append(f"| {told} ({stages[leg]} ms at {server['documents']:,}) | {' | '.join(cells)} |")
+        stages, each = server["searches"][0]["stages_p50_ms"], server["documents"]
+        # the workers compare vectors, each shard on a core; the process that asks sums up the postings of all
+        divided = {"lexical": (1, "summed up by one process"), "dense": (scaling.MOST_PARTS, "{} shards at a time")}
+        for leg, (parts, how) in divided.items():
+            cells = (f"{shown(max(stages[leg], stages[leg] * target / parts / each))} ms" for target in TARGETS)
+            told = f"PostgreSQL, {leg}, {how.format(parts)}, if it grew in proportion"
+            lines.append(f"| {told} ({stages[leg]} ms at {each:,}) | {' | '.join(cells)} |")
     return lines
 
 
 def fan_out() -> list[str]:
-    lines = ["| parts | waves | some part beyond its p95 | beyond its p99 |", "|---|---|---|---|"]
+    lines = ["| shards | some shard beyond its p95 | beyond its p99 |", "|---|---|---|"]
     for parts in (1, 2, 8, 16, 32, 64):
         cells = (f"{scaling.late(parts):.0%}", f"{scaling.late(parts, 0.01):.0%}")
-        lines.append(f"| {parts} | {scaling.waves(parts)} | {cells[0]} | {cells[1]} |")
+        lines.append(f"| {parts} | {cells[0]} | {cells[1]} |")
     return lines
 
 

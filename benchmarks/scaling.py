@@ -11,8 +11,7 @@ DIM = 384
 CORES, RAM, DISK = 16, 128e9, 4e12
 USABLE = 0.7  # of memory and disk: the rest is for builds, vacuum, merges and a bad day
 COPIES = 2  # of everything, so that a machine may go
-MOST_PARTS = 64  # of one spread collection (ADR 25)
-TOGETHER = 8  # parts that one search asks at the same time
+MOST_PARTS = 64  # of one distributed collection, each on a shard (ADR 45)
 # pgvector's HNSW, m = 16: the vector, a tuple's head, and 2 m + m neighbours of six bytes on the layers it stands on
 LINKS = 24 + 8 + 3 * 16 * 6
 HALF, FULL = 2 * DIM + LINKS, 4 * DIM + LINKS
@@ -57,10 +56,6 @@ def need(records: float, memory: float, disk: float, copies: int = COPIES) -> Ne
 def one_machine(memory: float, disk: float) -> float:
     """Return how many records fit on one machine."""
     return min(RAM * USABLE / memory, DISK * USABLE / disk)
-
-
-def waves(parts: int) -> int:
-    return math.ceil(parts / TOGETHER)
 
 
 def late(parts: int, share: float = 0.05) -> float:

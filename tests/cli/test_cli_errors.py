@@ -39,6 +39,7 @@ WITHOUT_STORE = {
     "stats": [],
     "reembed": [],
     "rebuild": [],
+    "redistribute": [],
     "export": ["-"],
     "tune": [],
     "hook": ["install"],
@@ -67,7 +68,7 @@ SERVERS = {"serve", "mcp", "hook"}  # their output is a protocol, so they have n
 def test_the_commands(cli) -> None:
     expected = "add import search get delete link settings feedback stats doctor reembed rebuild export profiles"
     expected += " eval compare sweep tune gate serve keys config mcp copy backup restore forget compact remember"
-    expected += " hook list collections history revert"
+    expected += " hook list collections history revert redistribute"
     assert sorted(NAMES) == sorted(expected.split())
     assert set(WITHOUT_STORE) | WITHOUT == set(NAMES)
     out = cli("--help").out

@@ -17,7 +17,7 @@ from trivet.engine import Engine
 
 __all__ = ["postgres", "postgres_bm25"]
 
-STORES = ("toy", "sqlite", "postgres", "spread", "bm25", "qdrant")
+STORES = ("toy", "sqlite", "postgres", "distributed", "bm25", "qdrant")
 Open = Callable[..., Engine]
 
 #: What a store may leave out, and why it does: a test marked ``needs(name)`` is skipped for it.
@@ -33,7 +33,7 @@ SWEEPS = {
     "toy": "toy_store.Data.sweep",
     "sqlite": "trivet.stores.sqlite.documents.SqliteDocuments.sweep",
     "postgres": "trivet.stores.postgres.expiry.Expiry.sweep",
-    "spread": "trivet.stores.postgres.expiry.Expiry.sweep",
+    "distributed": "trivet.stores.postgres.expiry.Expiry.sweep",
     "qdrant": "trivet.stores.sqlite.documents.SqliteDocuments.sweep",
 }
 
@@ -67,16 +67,16 @@ def address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     """Return a function that gives the address of a store of this test; one name is one store."""
     known: dict[str, str] = {}
     server: Postgres | None = None
-    if kind in ("postgres", "spread", "bm25"):
+    if kind in ("postgres", "distributed", "bm25"):
         server = request.getfixturevalue("postgres_bm25" if kind == "bm25" else "postgres")
     if kind == "qdrant":
         pytest.importorskip("qdrant_client")
 
     def named(name: str = "memory") -> str:
         if name not in known:
-            # three shards for each collection; few connections, since a test may open dozens of engines
-            spread = {"spread": 3, "pool": 2} if kind == "spread" else {}
-            known[name] = server.fresh(**spread) if server is not None else _file(kind, tmp_path, name)
+            # few connections, since a test may open dozens of engines
+            by = {"distribute": "documents", "pool": 2} if kind == "distributed" else {}
+            known[name] = server.fresh(**by) if server is not None else _file(kind, tmp_path, name)
         return known[name]
 
     yield named

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from trivet.errors import InputError, ModelReplacedError, NotFoundError, StoreError
+from trivet.errors import CollectionDroppedError, InputError, ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import Filter, both, flatten, is_text
 from trivet.graph import supersession
 from trivet.stores import STORES, StoreType
@@ -139,7 +139,7 @@ class Access:
         self.store.check_open()
         data: Data = getattr(self.rows.local, "snapshot", None) or self.rows.data
         if data.dropped:
-            raise NotFoundError(f"collection: {self.rows.name!r} was dropped")
+            raise CollectionDroppedError(f"collection: {self.rows.name!r} was dropped")
         return data
 
     @contextmanager
@@ -761,6 +761,9 @@ class ToyStore:
 
     def backup(self, target: Path, progress: Any = None) -> int:
         raise InputError("backup: a toy store has none")
+
+    def redistribute(self, name: str, by: str) -> bool:
+        raise InputError("redistribute: a toy store is not divided")
 
     def close(self) -> None:
         self._closed = True

@@ -140,16 +140,18 @@ def test_what_cannot_be_copied_is_refused_before_anything_is_written(
         copy(engine.url, tmp_path / "third.db", ["default"])
 
 
-def test_into_parts_and_out_of_them(filled: tuple[Engine, Any], postgres: Postgres, tmp_path: Path) -> None:
-    """How a collection is kept is the target's own choice."""
+def test_into_a_distributed_collection_and_out_of_it(
+    filled: tuple[Engine, Any], postgres: Postgres, tmp_path: Path
+) -> None:
+    """How a collection is distributed is the target's own choice."""
     engine, model = filled
-    spread, whole = postgres.fresh(spread=3), postgres.fresh()
-    copy(engine.url, spread), copy(spread, whole), copy(spread, tmp_path / "back.db")
-    for url, parts in ((spread, 3), (whole, 0), (str(tmp_path / "back.db"), 0)):
+    distributed, whole = postgres.fresh(distribute="documents"), postgres.fresh()
+    copy(engine.url, distributed), copy(distributed, whole), copy(distributed, tmp_path / "back.db")
+    for url, by_document in ((distributed, True), (whole, False), (str(tmp_path / "back.db"), False)):
         with trivet.open(url, embedder=model) as there:
             assert list(there.lines(vectors=True)) == list(engine.lines(vectors=True))
             if isinstance(there._collection, PostgresCollection):
-                assert len(there._collection.rows.shards.all) == max(1, parts)
+                assert there._collection.rows.tables.distributed == by_document
     postgres.sweep()
 
 

@@ -169,6 +169,10 @@ COMMANDS = (
     )),
     Command("rebuild", "maintenance:rebuild", MAINTENANCE, ("trivet rebuild",)),
     Command("compact", "maintenance:compact", MAINTENANCE, ("trivet compact --store memory.db",)),
+    Command("redistribute", "redistribute:redistribute", MAINTENANCE, (
+        "trivet redistribute -s postgresql://me@db.example/notes -c tickets",
+        "trivet redistribute -s postgresql://me@db.example/notes -c tickets --by collections",
+    )),
 )  # fmt: skip
 
 

@@ -94,10 +94,7 @@ class Engine:
     def _check_whole(self, action: str) -> None:
         """Refuse a call that concerns documents which a bound caller may not see."""
         if self.bound is not None:
-            raise NotAllowedError(
-                f"{action}: not allowed for a caller that is bound to a filter "
-                "(`within`, --where or the filter of a key); use an engine or a key that is not"
-            )
+            raise NotAllowedError(f"{action}: the caller is bound to a filter; use an engine or a key that is not")
 
     @property
     def name(self) -> str:

@@ -648,5 +648,11 @@ class Store(Protocol):
         A server raises ``InputError``: it has its own backups.
         """
 
+    def redistribute(self, name: str, by: str) -> bool:
+        """Divide a collection between the workers of a cluster by its ``documents``, or not (``collections``).
+
+        Return False where it is so already. Other stores than PostgreSQL raise ``InputError``.
+        """
+
     def close(self) -> None:
         """Close it, after the threads that work for it have ended."""

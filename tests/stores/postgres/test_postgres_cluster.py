@@ -1,7 +1,7 @@
 """Every statement of the store is one that a Citus cluster accepts; what it refuses was found out on a real one.
 
 The statements are those of a whole life of a collection, heard on a real server; on a cluster (``TRIVET_TEST_POSTGRES``
-names its coordinator) the last tests look where the rows lie.
+names its coordinator) the last tests look where the rows lie and how they are read.
 """
 
 from __future__ import annotations
@@ -11,18 +11,29 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
 from trivet.stores.postgres import postings, schema, vector_search
-from trivet.stores.postgres.schema import DISTRIBUTED, LATER, LATER_REFERENCE, MIGRATIONS, REFERENCE, Server
+from trivet.stores.postgres.schema import (
+    DISTRIBUTED,
+    LATER,
+    LATER_BY_PART,
+    LATER_REFERENCE,
+    MIGRATIONS,
+    REFERENCE,
+    Server,
+)
+from trivet.stores.postgres.tables import BY_DOCUMENT
 
 from .conftest import Statement, listening, rows
 
 SOURCES = Path(schema.__file__).parent
 TABLES = (*DISTRIBUTED, *LATER)
+BY_PART = LATER_BY_PART  # the tables of collections that are distributed by document
 CLUSTER = Server(150000, frozenset({"vector", "pg_trgm", "btree_gin", "citus"}), "trivet, public")
 
 
@@ -68,12 +79,12 @@ def live(url: str) -> None:
         memory.collection("other", embedder="none").drop()
 
 
-@pytest.fixture(scope="module", params=[0, 3], ids=["one part", "three parts"])
+@pytest.fixture(scope="module", params=["collections", "documents"])
 def heard(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[list[Statement]]:
     with pytest.MonkeyPatch.context() as patch, listening() as statements:
         patch.setattr(postings, "PACK_FROM", 10)
         patch.setattr(vector_search, "INDEX_FROM", 20)
-        live(postgres.fresh(**({"spread": request.param} if request.param else {})))
+        live(postgres.fresh(distribute=request.param))
     postgres.sweep()
     yield statements
 
@@ -81,8 +92,15 @@ def heard(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[list[S
 def is_ours(sql: str) -> bool:
     """Tell whether a statement is about rows, rather than about the schema or the server."""
     return sql.startswith(("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "COPY", "\nINSERT")) and any(
-        re.search(rf"\b{table}\b", sql) for table in TABLES
+        re.search(rf"\b{table}\b", sql) for table in (*TABLES, *BY_PART)
     )
+
+
+def named(sql: str) -> list[tuple[str, str]]:
+    """Return the tables of a statement with their aliases, which may be empty."""
+    tables = "|".join((*TABLES, *BY_PART))
+    found = re.findall(rf"\b(?:FROM|JOIN|UPDATE) ({tables})\b(?: (?:AS )?([a-z])\b)?", sql)
+    return [*found, *re.findall(rf", ({tables}) ([a-z])\b", sql)]  # FROM passages p, documents d
 
 
 def test_a_life_was_heard(heard: list[Statement]) -> None:
@@ -92,14 +110,26 @@ def test_a_life_was_heard(heard: list[Statement]) -> None:
             assert re.search(rf"(FROM|INTO|UPDATE|COPY|JOIN) {table}\b", sent), f"nothing was asked of {table}"
 
 
-def test_every_table_of_a_statement_is_bound_to_one_part(heard: list[Statement]) -> None:
-    """Each table of a statement has its ``cid`` compared or joined, so the statement runs on one worker."""
+def test_a_collection_is_in_one_set_of_tables(heard: list[Statement]) -> None:
+    written = {
+        table
+        for sql, _ in heard
+        if (found := re.match(r"\n?(?:COPY|INSERT INTO) (\w+)", sql))
+        for table in BY_DOCUMENT
+        if found[1] in (table, f"distributed_{table}")
+    }
+    assert written == set(BY_DOCUMENT)
+    sets = {sql.startswith("COPY distributed_") for sql, _ in heard if re.match(r"COPY \w*documents", sql)}
+    assert len(sets) == 1
+
+
+def test_every_table_of_a_statement_is_bound_to_one_collection(heard: list[Statement]) -> None:
+    """Each table of a statement has its ``cid`` compared or joined: one in one piece is then on one worker."""
     for sql in {sql for sql, _ in heard if is_ours(sql)}:
         if sql.startswith("COPY"):
-            assert "(cid, " in sql, sql
+            assert "(cid, part, " in sql if "COPY distributed_" in sql else "(cid, " in sql, sql
             continue
-        named = re.findall(rf"\b(?:FROM|JOIN|UPDATE) ({'|'.join(TABLES)})\b(?: (?:AS )?([a-z])\b)?", sql)
-        for table, alias in named:
+        for table, alias in named(sql):
             column = rf"\b{alias}\.cid = " if alias else r"\bcid = "
             there = re.search(column, sql) or (alias and re.search(rf"= {alias}\.cid\b", sql))
             assert there, f"{table} {alias}: {sql}"
@@ -107,7 +137,25 @@ def test_every_table_of_a_statement_is_bound_to_one_part(heard: list[Statement])
             assert re.search(r"INSERT INTO \w+ (AS \w )?\(cid, ", sql), sql
 
 
-def test_no_statement_joins_two_parts(heard: list[Statement]) -> None:
+def test_tables_by_document_are_joined_on_one_shard(heard: list[Statement]) -> None:
+    """A join without the distribution column would send rows between workers, or be refused."""
+    joins = 0
+    for sql in {sql for sql, _ in heard if is_ours(sql)}:
+        by_part = {alias: table in BY_PART for table, alias in named(sql) if alias}
+        pairs = {
+            (one, other)
+            for one, other in re.findall(r"\b([a-z])\.\w+ = ([a-z])\.\w+", sql)
+            if one in by_part and other in by_part
+        }
+        for one, other in pairs:
+            assert by_part[one] == by_part[other], f"a join of two sets of tables: {sql}"
+            if by_part[one]:
+                joins += 1
+                assert re.search(rf"\b{one}\.part = {other}\.part\b|\b{other}\.part = {one}\.part\b", sql), sql
+    assert joins or not any("COPY distributed_documents" in sql for sql, _ in heard)
+
+
+def test_no_statement_joins_two_collections(heard: list[Statement]) -> None:
     for sql, values in heard:
         if is_ours(sql) and not sql.startswith("COPY"):
             literal = set(re.findall(r"cid = (\d+)", sql))
@@ -154,6 +202,7 @@ def test_keys_and_migrations_hold_the_distribution_column() -> None:
             if table[1] not in (*REFERENCE, *LATER_REFERENCE):
                 keys = re.findall(r"(?:PRIMARY KEY|UNIQUE) \(([^)]*)\)", statement)
                 assert (keys or "cid bigint PRIMARY KEY" in statement) and all(key.startswith("cid") for key in keys)
+                assert table[1] not in BY_PART or all("part" in key.split(", ") for key in keys)
         if table := re.match(r"SELECT create_(?:distributed|reference)_table\('(\w+)'", statement):
             distributed.append(table[1])
         if table := re.match(r"(?:CREATE INDEX \w+ ON|ALTER TABLE) (\w+) .*(?:USING|FOREIGN|\()", statement):
@@ -216,17 +265,48 @@ def cluster(postgres: Postgres) -> Postgres:
     return postgres
 
 
-@pytest.mark.parametrize("spread", [0, 8])
-def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, spread: int) -> None:
-    with trivet.open(cluster.fresh(**({"spread": spread} if spread else {})), embedder="hashing:32") as memory:
+@pytest.mark.parametrize("by", ["collections", "documents"])
+def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, by: str) -> None:
+    with trivet.open(cluster.fresh(distribute=by), embedder="hashing:32") as memory:
         memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(200)])
         memory.wait()
         name = memory._store.database.address.schema  # type: ignore[attr-defined]
         sql = "SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid "
         sql += "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
-        assert {table for (table,) in rows(memory, sql, name)} == {*TABLES, *REFERENCE, *LATER_REFERENCE, "migrations"}
-        told = rows(memory, "SELECT result FROM run_command_on_shards('documents', 'SELECT count(*) FROM %s')")
+        there = {*TABLES, *BY_PART, *REFERENCE, *LATER_REFERENCE, "migrations"}
+        assert {table for (table,) in rows(memory, sql, name)} == there
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        counted = f"SELECT result FROM run_command_on_shards('{tables.documents}', 'SELECT count(*) FROM %s')"
+        told = rows(memory, counted)
         holding = [int(count) for (count,) in told if int(count)]
-        assert sum(holding) == 200 and (len(holding) == 1 if not spread else len(holding) > 1)
+        assert sum(holding) == 200 and (len(holding) == 1 if by == "collections" else len(holding) > 1)
+        assert by == "collections" or len(tables.parts) == len(told), "a part for each shard"
         assert len(memory.search("heron 7")) == 10 and memory.verify().ok
+    cluster.sweep()
+
+
+def test_on_a_cluster_the_workers_answer_with_their_best(cluster: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ORDER BY and LIMIT are applied on each shard, and the vectors there come from the shard's HNSW index."""
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    with trivet.open(cluster.fresh(distribute="documents"), embedder="hashing:32") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(400)])
+        memory.wait(), memory.prepare()
+        with listening() as statements:
+            memory.search("heron 7", weights={"lexical": 1, "dense": 1, "graph": 0})
+        asked = [(sql, values) for sql, values in statements if "ORDER BY (v.data::" in sql]
+        plans = ""
+        database = memory._store.database  # type: ignore[attr-defined]
+        for sql, values in asked:
+            with database.connection() as connection, database.transaction(connection):
+                connection.execute("SET LOCAL citus.propagate_set_commands TO 'local'")
+                connection.execute("SET LOCAL enable_seqscan TO off")
+                connection.execute("SET LOCAL enable_sort TO off")
+                connection.execute("SET LOCAL citus.explain_all_tasks TO on")
+                # with the values in the text: Citus explains no statement with parameters
+                lines = psycopg.ClientCursor(connection).execute(f"EXPLAIN {sql}", values).fetchall()
+                plans += "\n".join(line for (line,) in lines)
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        assert plans.count("Limit") >= len(tables.parts), plans
+        assert "Distributed Subplan" not in plans, "nothing is brought to the coordinator before the limit"
+        assert len(re.findall(r"Index Scan using meaning_\d+_\d+_\d+", plans)) == len(tables.parts), plans
     cluster.sweep()

@@ -1,4 +1,4 @@
-"""The graph index of a collection in parts holds every passage of a document, as that in one piece does."""
+"""The graph index of a distributed collection holds every passage of a document, as that in one piece does."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def filled(url: str) -> Engine:
     return engine
 
 
-def test_documents_of_several_passages_name_the_same_in_parts(
+def test_documents_of_several_passages_name_the_same_where_they_are_distributed(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIVET_CACHE", str(tmp_path))
-    with filled(postgres.fresh()) as whole, filled(postgres.fresh(spread=3)) as parts:
+    with filled(postgres.fresh()) as whole, filled(postgres.fresh(distribute="documents")) as parts:
         found = [
             {
                 hit.id: (round(hit.score, 9), hit.passage.text)

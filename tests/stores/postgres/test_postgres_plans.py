@@ -64,9 +64,9 @@ def plans(memory: Engine, heard: list[Statement]) -> list[tuple[str, str]]:
     return found
 
 
-def used(memory: Engine, heard: list[Statement], beginning: str) -> str:
-    """Return the plans of the statements with this beginning."""
-    return "\n".join(told for sql, told in plans(memory, heard) if sql.startswith(beginning))
+def used(memory: Engine, heard: list[Statement], part: str) -> str:
+    """Return the plans of the statements that have this part."""
+    return "\n".join(told for sql, told in plans(memory, heard) if part in sql)
 
 
 @pytest.mark.parametrize("asked", [None, "96MB"])
@@ -94,7 +94,7 @@ def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked
     postgres.sweep()
 
 
-NEAR, FEW = "WITH near", "WITH few"
+NEAR, FEW = "ORDER BY (v.data::", "v.did = ANY"  # in the statements over all vectors, and over those of a few documents
 
 
 def test_every_statement_of_a_search_goes_by_an_index(many: tuple[Engine, np.ndarray]) -> None:
@@ -104,17 +104,17 @@ def test_every_statement_of_a_search_goes_by_an_index(many: tuple[Engine, np.nda
         memory.search("common rare heron w3", vector=vectors[0], graph_weight=0.0, where={"few": 7})
         memory.search('"heron rare"', vector=vectors[0], graph_weight=0.0)
     assert not [sql for sql, plan in plans(memory, heard) if "Seq Scan" in plan]
-    for beginning, index in (
+    for part, index in (
         ("SELECT term, passages", "lexicon_pkey"),
-        ("SELECT first, term, entries", "postings_pkey"),
+        ("first, term, entries FROM", "postings_pkey"),
         ("SELECT pid, did FROM passages", "passages_pkey"),
         ("SELECT count(*), string_agg", "fields_number"),
-        ("WITH near", "meaning_1_1"),
+        (NEAR, "meaning_1_1"),
         ("SELECT did, id, title, text", "documents_pkey"),
         ("SELECT pid, did, ordinal", "passages_pkey"),
         ("SELECT (SELECT", "passages_words"),
     ):
-        assert index in used(memory, heard, beginning), (beginning, used(memory, heard, beginning))
+        assert index in used(memory, heard, part), (part, used(memory, heard, part))
 
 
 def test_few_that_a_filter_allows_are_compared_one_by_one(
@@ -131,7 +131,7 @@ def test_the_index_over_the_vectors_is_right(many: tuple[Engine, np.ndarray]) ->
     memory, vectors = many
     model = memory._collection.state().model
     assert model is not None
-    near = VectorSearch(memory._store.database, memory._collection.rows.shards, model)  # type: ignore[attr-defined]
+    near = VectorSearch(memory._store.database, memory._collection.rows.tables, model)  # type: ignore[attr-defined]
     assert near.has_index() and memory.verify().ok
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     recall = 0
@@ -174,14 +174,14 @@ def test_without_postings_the_rarest_words_come_first(
 
 
 def unpacked(known: bm25.KnownTerms) -> bm25.KnownTerms:
-    return replace(known, reach=dict.fromkeys(known.reach, 0))
+    return replace(known, reach=0)
 
 
 def test_trigrams_come_from_their_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, _ = many
     with listening() as heard:
         memory.search("raer heorn", weights={"lexical": 0, "dense": 0, "trigram": 1, "graph": 0}, rerankers=[])
-    assert "passages_trigrams" in used(memory, heard, "WITH alike")
+    assert "passages_trigrams" in used(memory, heard, "SELECT word_similarity")
 
 
 def test_a_step_that_takes_too_long_leaves_the_more_alike(
@@ -261,7 +261,7 @@ def test_solutions_and_successors_are_judged_together(
         memory._collection.links.add([Link(f"s{n}", "old", "supersedes") for n in range(count)])
         with listening() as heard:
             (found, *_) = memory.search("problem old", **given)
-        judged = [sql for sql, _ in heard if "d.did = ANY(%s::bigint[]) AND" in sql]
+        judged = [sql for sql, _ in heard if "d.did = ANY(%s) AND" in sql]
         sent.append(len(judged))
         assert found.resolved_by or found.stands_for
-    assert max(sent) <= 4, sent  # and not one for each of sixty
+    assert 0 < min(sent) <= max(sent) <= 4, sent  # and not one for each of sixty

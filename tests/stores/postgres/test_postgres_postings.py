@@ -16,7 +16,7 @@ from servers import Postgres
 from trivet.engine import Engine
 from trivet.stores.postgres import postings, scope
 from trivet.stores.postgres.postings import LARGEST, Lists, Postings, Sum, affordable, plan
-from trivet.stores.postgres.shards import MAX_SHARDS, Shard, Shards
+from trivet.stores.postgres.tables import MAX_PARTS, Tables
 
 from .conftest import rows
 
@@ -42,13 +42,12 @@ def scores(memory: Engine, question: str, **options: Any) -> dict[str, float]:
     return {id: score for id, score in found if score > found[-1][1]} | {"": found[-1][1] if found else 0.0}
 
 
-@pytest.fixture(params=[0, 3], ids=["one part", "three parts"])
+@pytest.fixture(params=["collections", "documents"])
 def both(request: pytest.FixtureRequest, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store whose postings are made from 50 passages on, and a SQLite store with the same documents."""
     monkeypatch.setattr(postings, "PACK_FROM", 50)
-    spread = {"spread": request.param} if request.param else {}
     with (
-        trivet.open(postgres.fresh(**spread), embedder="none") as memory,
+        trivet.open(postgres.fresh(distribute=request.param), embedder="none") as memory,
         trivet.open(tmp_path / "memory.db", embedder="none") as reference,
     ):
         for each in (memory, reference):
@@ -67,7 +66,8 @@ QUESTIONS = ("heron", "heron river stone", "moss lamp oak mist", "reed mist oak 
 
 def test_scores_are_those_of_the_embedded_store(both: tuple[Engine, Engine]) -> None:
     memory, reference = both
-    assert reach(memory) and rows(memory, "SELECT count(*) FROM postings")[0][0] >= len(SOME)
+    table = memory._collection.rows.tables.postings  # type: ignore[attr-defined]
+    assert reach(memory) and rows(memory, f"SELECT count(*) FROM {table}")[0][0] >= len(SOME)
     for question in QUESTIONS:
         for match in ("any", "all", "auto"):
             assert scores(memory, question, match=match) == scores(reference, question, match=match), question
@@ -127,10 +127,11 @@ def test_the_commonest_words_are_left_out_where_they_cost_too_much(
 ) -> None:
     memory, _ = both
     monkeypatch.setattr(postings, "MAX_READ", 60)
+    monkeypatch.setattr(postings, "MAX_READ_TOGETHER", 60)
     found = memory.search("heron reed mist", match="any", **WORDS)
     assert found.hits and "without the 2 commonest" in found.trace[0].detail
     some = {"a": 50, "b": 5, "c": 20}
-    assert affordable(some, ["a"], [some]) == ["a", "b"], "what must occur is read whatever it costs"
+    assert affordable(some, ["a"]) == ["a", "b"], "what must occur is read whatever it costs"
 
 
 def test_a_search_that_widens_reads_the_terms_that_it_may(
@@ -139,16 +140,17 @@ def test_a_search_that_widens_reads_the_terms_that_it_may(
     """The first look requires all words and reads them whatever they cost; the second leaves the commonest out."""
     memory, _ = both
     monkeypatch.setattr(postings, "MAX_READ", 60)
+    monkeypatch.setattr(postings, "MAX_READ_TOGETHER", 60)
     widened = scores(memory, "heron reed mist", depths={"lexical": 300})
     assert widened == scores(memory, "heron reed mist", depths={"lexical": 300}, match="any") and len(widened) > 1
 
 
-def test_the_limit_is_that_of_one_shard(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_that_of_one_part(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "PACK_FROM", 20)
-    monkeypatch.setattr(postings, "MAX_READ", 120)  # in one piece 300 passages have each word, in a shard about 75
+    monkeypatch.setattr(postings, "MAX_READ", 160)  # in one piece 300 passages have each word, in a part about 75
     details = []
-    for options in ({}, {"spread": 4}):
-        with trivet.open(postgres.fresh(**options), embedder="none") as memory:
+    for by in ("collections", "documents"):
+        with trivet.open(postgres.fresh(distribute=by), embedder="none") as memory:
             memory.add([{"id": f"d{n}", "text": f"heron n{n}" if n % 10 else f"heron river n{n}"} for n in range(300)])
             memory._collection.maintenance.update()
             details.append(str(memory.search("heron river", match="any", **WORDS).trace[0].detail))
@@ -156,13 +158,21 @@ def test_the_limit_is_that_of_one_shard(postgres: Postgres, monkeypatch: pytest.
     postgres.sweep()
 
 
-@given(st.lists(st.integers(1, 3 * LARGEST), min_size=1, max_size=30), st.sampled_from([1, MAX_SHARDS]))
+def test_all_parts_together_have_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postings, "MAX_READ", 100)
+    monkeypatch.setattr(postings, "MAX_READ_TOGETHER", 250)
+    common = {"a": 90, "b": 100, "c": 110}
+    read = [affordable(common, [], parts) for parts in (1, 2, 3, 64)]
+    assert read == [["a"], ["a", "b"], ["a", "b"], ["a", "b"]]
+
+
+@given(st.lists(st.integers(1, 3 * LARGEST), min_size=1, max_size=30), st.sampled_from([1, MAX_PARTS]))
 def test_segments_cover_everything_once_and_stay_few(added: list[int], step: int) -> None:
     known: list[tuple[int, int]] = []
     last = 0
     for amount in added:
         last += amount * step
-        made = plan(known, last, step)
+        made = plan(known, last, LARGEST * step)
         gone = {first for old, _, _ in made for first in old}
         known = [item for item in known if item[0] not in gone] + [(first, to) for _, first, to in made]
         assert known[0][0] == 1 and known[-1][1] == last
@@ -174,30 +184,26 @@ def test_segments_cover_everything_once_and_stay_few(added: list[int], step: int
 def test_the_best_of_a_segment_by_hand() -> None:
     import numpy as np
 
-    entries = np.array([(0, 10, 1), (2, 10, 2), (5, 40, 1)], dtype=[("at", ">i4"), ("length", ">i4"), ("count", ">i2")])
-    lists = Lists(Shard(9, slot=3, step=MAX_SHARDS), {MAX_SHARDS * 7 + 1: [("heron", entries.tobytes())]})
+    entry = [("at", ">i4"), ("length", ">i4"), ("count", ">i2")]
+    first = np.array([(0, 10, 1), (5, 40, 1)], dtype=entry)  # of the part in the third place
+    second = np.array([(2, 10, 2)], dtype=entry)
+    tables = Tables(9, (4, 7, 11, 12))
+    of_parts = [(3, first.tobytes()), (1, second.tobytes())]
+    lists = Lists(tables, {MAX_PARTS * 7 + 1: {"heron": of_parts}})
     asked = Sum({"heron": 2.0}, frozenset(), 20.0)
     found = lists.best(asked, 2)
-    assert [pid for _, pid in found] == [(7 + 2) * MAX_SHARDS + 3, 7 * MAX_SHARDS + 3]
+    assert [pid for _, pid in found] == [(7 + 2) * MAX_PARTS + 1, 7 * MAX_PARTS + 3]
     assert found[0][0] == pytest.approx(2.2 * 2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 10 / 20)))
-    assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MAX_SHARDS + 3]))] == [12 * MAX_SHARDS + 3]
+    assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MAX_PARTS + 3]))] == [12 * MAX_PARTS + 3]
     assert lists.best(Sum({"heron": 2.0}, frozenset({"fox"}), 20.0), 9) == []
-
-
-def test_a_part_is_the_same_for_everyone() -> None:
-    parts = Shards.of(5, 4)
-    assert parts.cids == [6, 7, 8, 9] and parts.spread and not Shards.of(5, 0).spread
-    assert [parts.of_id(id).cid for id in ("a", "b", "c", "ü")] == [9, 7, 9, 9]
-    part = parts.all[2]
-    assert parts.by_number([part.number(11)]) == {part: [11 * MAX_SHARDS + 2]}
 
 
 def test_two_who_make_the_postings_at_once_make_them_once(both: tuple[Engine, Engine]) -> None:
     memory, _ = both
-    part = memory._collection.rows.shards.all[0]  # type: ignore[attr-defined]
-    made = rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid)
+    tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+    made = rows(memory, "SELECT first, last FROM segments WHERE cid = %s", tables.root)
     database = memory._store.database  # type: ignore[attr-defined]
-    with database.locked(f"postings_{part.cid}") as mine:
+    with database.locked(f"postings_{tables.root}") as mine:
         assert mine
-        Postings(database, part).pack(made[-1][1] + 1_000 * part.step)
-    assert rows(memory, "SELECT first, last FROM segments WHERE cid = %s", part.cid) == made
+        Postings(database, tables).pack(made[-1][1] + 1_000 * tables.step)
+    assert rows(memory, "SELECT first, last FROM segments WHERE cid = %s", tables.root) == made

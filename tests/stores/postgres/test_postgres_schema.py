@@ -101,11 +101,11 @@ def test_a_store_of_the_first_migration_is_brought_up_to_date(
     postgres.sweep()
 
 
-def test_who_stands_next_to_whom_is_the_same_in_parts(postgres: Postgres) -> None:
+def test_who_stands_next_to_whom_is_the_same_where_a_collection_is_distributed(postgres: Postgres) -> None:
     """Rerankers use the distance between two turns of a conversation."""
     orders = []
-    for options in ({}, {"spread": 4}):
-        with trivet.open(postgres.fresh(**options), embedder="none") as memory:
+    for by in ("collections", "documents"):
+        with trivet.open(postgres.fresh(distribute=by), embedder="none") as memory:
             memory.add([{"id": f"t{n}", "text": f"heron turn {n}", "meta": {"session": "s"}} for n in range(12)])
             _, _, tools = memory._pipeline.before_reranking(SearchRequest("heron", profile="default"), 12)
             orders.append(dict(sorted(tools.order.items())))
@@ -113,18 +113,19 @@ def test_who_stands_next_to_whom_is_the_same_in_parts(postgres: Postgres) -> Non
     postgres.sweep()
 
 
-def test_a_collection_keeps_its_parts_whatever_address_it_is_opened_by(postgres: Postgres) -> None:
+def test_a_collection_stays_distributed_whatever_address_it_is_opened_by(postgres: Postgres) -> None:
     url = postgres.fresh()
-    with trivet.open(f"{url}&spread=4&pool=1", "big", embedder="none") as memory:
+    with trivet.open(f"{url}&distribute=documents&pool=1", "big", embedder="none") as memory:
         memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(20)])
-        assert len(memory.search("heron", k=20)) == 20, "one connection serves all parts"
+        assert len(memory.search("heron", k=20)) == 20, "one connection is enough"
     with trivet.open(url, "big", embedder="none") as memory, trivet.open(url, "small", embedder="none") as small:
         memory.add("heron again", id="d3")
         small.add("heron")
         assert memory.stats().documents == 20 and memory.verify().ok
-        assert rows(memory, "SELECT count(DISTINCT cid) FROM documents") == [(5,)]
+        assert rows(memory, "SELECT count(DISTINCT part) > 1 FROM distributed_documents") == [(True,)]
         memory.drop()
         assert rows(small, "SELECT count(*) FROM passages") == [(1,)]
+        assert rows(small, "SELECT count(*) FROM distributed_parts") == [(0,)]
     postgres.sweep()
 
 

@@ -12,17 +12,17 @@ from servers import Postgres
 from trivet.engine import Engine
 from trivet.stores.indexes import graph_index
 from trivet.stores.postgres import postings
+from trivet.stores.postgres.tables import BY_DOCUMENT
 
 from .conftest import rows
 
 
-@pytest.fixture(params=[0, 3], ids=["one part", "three parts"])
+@pytest.fixture(params=["collections", "documents"])
 def packed(request: pytest.FixtureRequest, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """A store whose postings are made from 20 passages on, with some passages that were deleted later."""
     monkeypatch.setattr(postings, "PACK_FROM", 20)
     monkeypatch.setattr(graph_index, "TAIL_LIMIT", 10)
-    spread = {"spread": request.param} if request.param else {}
-    with trivet.open(postgres.fresh(**spread), embedder="hashing:32") as memory:
+    with trivet.open(postgres.fresh(distribute=request.param), embedder="hashing:32") as memory:
         animals = ("heron", "otter", "lynx")
         memory.add(
             [
@@ -40,6 +40,9 @@ def packed(request: pytest.FixtureRequest, postgres: Postgres, monkeypatch: pyte
 
 
 def change(memory: Engine, sql: str, *values: Any) -> None:
+    """Run a statement that names the tables of this collection as ``{passages}``."""
+    tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+    sql = sql.format(**{name: tables.name_of(name) for name in BY_DOCUMENT})
     with memory._store.database.write() as connection:  # type: ignore[attr-defined]
         connection.execute("SET LOCAL session_replication_role = replica")  # a damaged server keeps no foreign keys
         assert connection.execute(sql, values or None).rowcount
@@ -50,39 +53,39 @@ def test_a_sound_store_has_no_problems(packed: Engine) -> None:
     assert packed.verify().problems == ()
 
 
-SOME = "(SELECT cid, pid FROM passages WHERE body LIKE '%q7x%')"
+SOME = "(SELECT cid, pid FROM {passages} WHERE body LIKE '%q7x%')"
 CASES: dict[str, tuple[str, str]] = {
     "lexicon": ("UPDATE lexicon SET passages = passages + 1 WHERE term = 'heron'", "lexicon: the counts of 'heron'"),
     "lexicon term missing": ("DELETE FROM lexicon WHERE term = 'q7x'", "lexicon: the counts of 'q7x'"),
-    "posting missing": ("DELETE FROM postings WHERE term = 'q7x'", "postings: passages have other terms"),
+    "posting missing": ("DELETE FROM {postings} WHERE term = 'q7x'", "postings: passages have other terms"),
     "postings of another word": (
-        "UPDATE postings SET term = 'q7y' WHERE term = 'q7x'",
+        "UPDATE {postings} SET term = 'q7y' WHERE term = 'q7x'",
         "postings: passages have other terms than their words (document 'd7')",
     ),
     "entries wrong": (
-        "UPDATE postings SET entries = set_byte(entries, 9, 7) WHERE term = 'q7x'",
+        "UPDATE {postings} SET entries = set_byte(entries, 9, 7) WHERE term = 'q7x'",
         "postings: passages have other terms",
     ),
     "words of another text": (
-        f"UPDATE passages SET words = '''other'':1'::tsvector WHERE (cid, pid) IN {SOME}",
+        f"UPDATE {{passages}} SET words = '''other'':1'::tsvector WHERE (cid, pid) IN {SOME}",
         "lexical: passages have other terms than their text (document 'd7')",
     ),
     "length": (
-        f"UPDATE passages SET length = length + 5 WHERE (cid, pid) IN {SOME}",
+        f"UPDATE {{passages}} SET length = length + 5 WHERE (cid, pid) IN {SOME}",
         "lexical: passages have other terms",
     ),
     "body": (
-        f"UPDATE passages SET body = 'Note 7' || chr(10) || 'heron' WHERE (cid, pid) IN {SOME}",
+        f"UPDATE {{passages}} SET body = 'Note 7' || chr(10) || 'heron' WHERE (cid, pid) IN {SOME}",
         "lexical: passages have other terms than their text (document 'd7')",
     ),
-    "every posting": ("DELETE FROM postings", "postings: passages have other terms than their words"),
+    "every posting": ("DELETE FROM {postings}", "postings: passages have other terms than their words"),
     "postings of one passage": (
-        "UPDATE postings SET entries = ''::bytea WHERE term = 'q7x'",
+        "UPDATE {postings} SET entries = ''::bytea WHERE term = 'q7x'",
         "postings: passages have other terms than their words (document 'd7')",
     ),
     "terms in all": ("UPDATE heads SET terms = terms + 1", "terms: the count says"),
     "vector of a removed passage": (
-        f"UPDATE vectors SET pid = pid + 1000000 WHERE (cid, pid) IN {SOME}",
+        f"UPDATE {{vectors}} SET pid = pid + 1000000 WHERE (cid, pid) IN {SOME}",
         "vectors: 1 belong to no passage",
     ),
 }
@@ -103,7 +106,7 @@ def test_what_is_not_of_the_documents_is_told_and_mended(case: str, packed: Engi
 def test_documents_that_lost_their_passages_are_told_and_found_when_they_are_added_again(packed: Engine) -> None:
     """A node of a cluster that loses its share of a commit leaves documents that no word finds."""
     lost = [packed.get(f"d{n}") for n in (7, 8)]
-    change(packed, "DELETE FROM passages WHERE did IN (SELECT did FROM documents WHERE id IN ('d7', 'd8'))")
+    change(packed, "DELETE FROM {passages} WHERE did IN (SELECT did FROM {documents} WHERE id IN ('d7', 'd8'))")
     problems = packed.verify().problems
     assert any("documents: 2 have no passage and cannot be found" in problem for problem in problems), problems
     packed.rebuild()

@@ -15,6 +15,7 @@ import trivet
 from servers import Postgres
 from servers import postgres as postgres
 from trivet.engine import Engine
+from trivet.engine.redistribute import redistribute
 from trivet.errors import StoreReplacedError
 
 pytest.importorskip("qdrant_client")
@@ -260,5 +261,25 @@ def test_a_postgres_record_store_that_is_set_back_under_an_open_engine(postgres:
             memory.add(NEW[: len(LOST)])
             memory.wait()
             check(memory, len(LOST))
+    finally:
+        postgres.sweep()
+
+
+def test_points_follow_a_record_store_that_is_redistributed(postgres: Postgres, tmp_path: Path) -> None:
+    """The documents get other numbers; points with the old ones are never found, and none is left."""
+    words = postgres.fresh()
+    url = f"qdrant+local:{tmp_path / 'm'}?words={words.replace('?', '%3F').replace('&', '%26').replace('=', '%3D')}"
+    try:
+        with trivet.open(url, embedder="hashing:64") as memory:
+            memory.add(BASE)
+            memory.wait()
+            before = [(hit.id, round(hit.score, 6)) for hit in memory.search("base note 7", k=5, **MEANING)]
+        for by in ("documents", "collections"):
+            assert redistribute(words, "default", by).moved
+            with trivet.open(url, embedder="hashing:64") as memory:
+                found = [(hit.id, round(hit.score, 6)) for hit in memory.search("base note 7", k=5, **MEANING)]
+                assert sorted(found) == sorted(before) and found[0] == before[0]
+                points, place = points_of(memory)
+                assert points.count(place) == len(BASE) and memory.verify().problems == ()
     finally:
         postgres.sweep()

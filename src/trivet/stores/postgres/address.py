@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from trivet.errors import InputError
-from trivet.stores.postgres.shards import MAX_SHARDS
 
 _MEMORY = re.compile(r"[0-9]+(kB|MB|GB|TB)")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-_OPTIONS = ("schema", "pool", "patience", "statement_timeout", "index", "spread", "pooler", "maintenance_work_mem")
+_OPTIONS = ("schema", "pool", "patience", "statement_timeout", "index", "distribute", "pooler", "maintenance_work_mem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Address:
     pool: int = 16  # connections of this process at most
     patience: float = 10.0  # seconds to wait for a free connection, or for a server that restarts
     statement_timeout: float = 30.0  # seconds; a leg that takes longer is skipped
-    spread: int = 0  # shards of a collection that is created here; 0: one
+    distribute: str = "collections"  # how a collection that is created here is divided; or by its "documents"
     index: str = "vector"  # type in the HNSW index: "vector", or "halfvec" for half the memory
     maintenance_work_mem: str | None = None  # to build an index; None: as the server has it
     pooler: bool = False  # whether there is a connection pooler that cannot be recognised
@@ -54,6 +53,11 @@ class Address:
         index = own.get("index", "vector")
         if index not in ("vector", "halfvec"):
             raise InputError(f"store: index {index!r} is unknown; known: vector, halfvec")
+        distribute = own.get("distribute", "collections")
+        if distribute not in ("collections", "documents"):
+            raise InputError(f"store: distribute {distribute!r} is unknown; known: collections, documents")
+        if any(name == "spread" for name, _ in pairs):
+            raise InputError("store: spread is no option any more; distribute=documents takes its place")
         return cls(
             conninfo,
             hidden(url),
@@ -61,7 +65,7 @@ class Address:
             int(_number("pool", own.get("pool", "16"), 1, 1_000)),
             _number("patience", own.get("patience", "10"), 0.1, 3_600),
             _number("statement_timeout", own.get("statement_timeout", "30"), 0.01, 86_400),
-            int(_number("spread", own.get("spread", "0"), 0, MAX_SHARDS)),
+            distribute,
             index,
             _memory(own.get("maintenance_work_mem")),
             _flag("pooler", own.get("pooler", "no")),

@@ -17,7 +17,7 @@ from trivet.stores.postgres import terms
 from trivet.stores.postgres.database import Database
 from trivet.stores.postgres.postings import Lists, Postings, Sum, affordable
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.shards import Shard, Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.ranking import best_passages
 
 FIRST_LOOK = 2_000  # passages with the rarer terms that are scored before more are read
@@ -46,14 +46,7 @@ class KnownTerms:
     """What the lexicon knows about the terms of a query."""
 
     frequency: dict[str, int]  # passages that have the term
-    by_shard: Mapping[Shard, dict[str, int]]  # the same for each shard
-    reach: Mapping[Shard, int]  # the last passage in the postings of each shard
-
-    def add(self, more: KnownTerms) -> None:
-        """Take over what is known about more terms."""
-        self.frequency.update(more.frequency)
-        for shard, counts in more.by_shard.items():
-            self.by_shard[shard].update(counts)
+    reach: int  # the last passage in the postings
 
 
 @dataclass(slots=True)
@@ -61,12 +54,13 @@ class WeightedQuery:
     """The terms of one query with their weights, ready to rank passages."""
 
     database: Database
-    shards: Shards
+    tables: Tables
     statistics: Statistics
     known: KnownTerms
     weights: dict[str, float]  # idf, times the boost of the query
     boosted: bool
-    _lists: dict[Shard, tuple[set[str], Lists]] = field(default_factory=dict)  # terms that were read, their postings
+    _read_terms: set[str] = field(default_factory=set)
+    _lists: Lists | None = None  # their postings
 
     @property
     def ceiling(self) -> float:
@@ -80,57 +74,48 @@ class WeightedQuery:
         if not self.weights or any(not self.known.frequency[term] for term in required):
             return [], ()
         plain = not required and not phrases and not self.boosted
-        if plain and self.statistics.bm25_table is not None and not any(self.known.reach.values()):
+        if plain and self.statistics.bm25_table is not None and not self.known.reach:
             found = self._from_textsearch(self.statistics.bm25_table, depth, scope)
             if found is not None:
                 return found, ("pg_textsearch",)
-        ranked = self.database.together(
-            lambda shard: self._of_shard(shard, required, phrases, depth, scope), self.shards.all
-        )
-        return best_passages([row for rows, _ in ranked for row in rows], depth), ranked[0][1]
-
-    def _of_shard(
-        self, shard: Shard, required: Sequence[str], phrases: Sequence[Sequence[str]], depth: int, scope: Scope | None
-    ) -> Ranked:
         rows: list[Found] = []
         notes: tuple[str, ...] = ()
-        reach = 0 if phrases else self.known.reach[shard]
+        reach = 0 if phrases else self.known.reach
         if reach:
-            rows, notes = self._from_postings(shard, required, depth, scope)
+            rows, notes = self._from_postings(required, depth, scope)
         if reach >= self.statistics.last:
             return rows, notes
         if required or phrases or reach:
             matching = terms.tsquery(list(self.weights), required, phrases)
-            return rows + self._from_tsvectors(shard, matching, depth, scope, reach), notes
-        return self._rarest_first(shard, depth, scope), notes
+            return best_passages(rows + self._from_tsvectors(matching, depth, scope, reach), depth), notes
+        return self._rarest_first(depth, scope), notes
 
     # --- postings -----------------------------------------------------------------------------------------------------
 
-    def _from_postings(self, shard: Shard, required: Sequence[str], depth: int, scope: Scope | None) -> Ranked:
-        chosen = affordable(
-            {term: self.known.frequency[term] for term in self.weights}, required, self.known.by_shard.values()
-        )
+    def _from_postings(self, required: Sequence[str], depth: int, scope: Scope | None) -> Ranked:
+        frequency = {term: self.known.frequency[term] for term in self.weights}
+        chosen = affordable(frequency, required, max(1, len(self.tables.parts)))
         notes = (f"without the {len(self.weights) - len(chosen)} commonest",) if len(chosen) < len(self.weights) else ()
-        lists, average = self._read(shard, chosen), max(1.0, self.statistics.average)
+        lists, average = self._read(chosen), max(1.0, self.statistics.average)
         weighted = Sum({term: self.weights[term] for term in chosen}, frozenset(required), average)
         if scope is not None and scope.is_few:
-            return self._of_few(shard, lists, weighted, depth, scope), notes
+            return self._of_few(lists, weighted, depth, scope), notes
         limit = self._first_limit(depth, scope)
         while True:
             hits = lists.best(weighted, limit)
-            found = best_passages(self._visible(shard, hits, scope), depth)
+            found = best_passages(self._visible(hits, scope), depth)
             if len(found) >= depth or len(hits) < limit:
                 return found, notes
             limit *= 8
 
-    def _read(self, shard: Shard, chosen: Sequence[str]) -> Lists:
-        """Return the postings of a shard for these terms and those read before; nothing is read twice."""
-        known, lists = self._lists.get(shard, (set(), Lists(shard, {})))
-        fresh = [term for term in chosen if term not in known]
-        if fresh:
-            lists += Postings(self.database, shard).read(fresh)
-            self._lists[shard] = (known | set(fresh), lists)
-        return lists
+    def _read(self, chosen: Sequence[str]) -> Lists:
+        """Return the postings of these terms and of those read before; nothing is read twice."""
+        fresh = [term for term in chosen if term not in self._read_terms]
+        if fresh or self._lists is None:
+            more = Postings(self.database, self.tables).read(fresh)
+            self._lists = more if self._lists is None else self._lists + more
+            self._read_terms.update(fresh)
+        return self._lists
 
     def _first_limit(self, depth: int, scope: Scope | None) -> int:
         """Return how many passages to read first so that ``depth`` documents are probably left."""
@@ -139,19 +124,19 @@ class WeightedQuery:
             return limit
         return max(limit, int(limit * 1.5 * self.statistics.passages / max(1, scope.count)))
 
-    def _visible(self, shard: Shard, hits: Sequence[tuple[float, int]], scope: Scope | None) -> list[Found]:
+    def _visible(self, hits: Sequence[tuple[float, int]], scope: Scope | None) -> list[Found]:
         """Return the hits that still exist and may be seen."""
-        sql = f"SELECT pid, did FROM passages WHERE cid = {shard.cid} AND pid = ANY(%s::bigint[])"
-        dids = dict(self.database.all(sql, ([pid for _, pid in hits],))) if hits else {}
+        head, pids = f"SELECT pid, did FROM {self.tables.passages}", [pid for _, pid in hits]
+        dids = dict(self.tables.select(self.database.all, head, "pid", pids)) if hits else {}
         if scope is not None:
             scope.expect(dids.values())
         return [(score, pid, dids[pid]) for score, pid in hits if pid in dids and (scope is None or dids[pid] in scope)]
 
-    def _of_few(self, shard: Shard, lists: Lists, weighted: Sum, depth: int, scope: Scope) -> list[Found]:
+    def _of_few(self, lists: Lists, weighted: Sum, depth: int, scope: Scope) -> list[Found]:
         """Rank the few passages that a filter allows."""
         import numpy as np
 
-        pids, dids = scope.passages(shard)
+        pids, dids = scope.passages()
         hits = lists.best(weighted, len(pids), pids)
         at = np.searchsorted(pids, [pid for _, pid in hits])
         rows = [(score, pid, int(did)) for (score, pid), did in zip(hits, dids[at], strict=True)]
@@ -159,7 +144,7 @@ class WeightedQuery:
 
     # --- tsvectors ----------------------------------------------------------------------------------------------------
 
-    def _rarest_first(self, shard: Shard, depth: int, scope: Scope | None) -> list[Found]:
+    def _rarest_first(self, depth: int, scope: Scope | None) -> list[Found]:
         """Rank the passages with the rarer terms, and add commoner ones until no other passage could score higher."""
         ordered = sorted(self.weights, key=self.known.frequency.__getitem__)
         room = FIRST_LOOK
@@ -168,33 +153,28 @@ class WeightedQuery:
             while taken < len(ordered) and (total < room or taken == 0):
                 total += self.known.frequency[ordered[taken]]
                 taken += 1
-            found = self._from_tsvectors(shard, terms.tsquery(ordered[:taken], (), ()), depth, scope)
+            found = self._from_tsvectors(terms.tsquery(ordered[:taken], (), ()), depth, scope)
             best_other = (K1 + 1.0) * sum(self.weights[term] for term in ordered[taken:])
             if taken == len(ordered) or (len(found) >= depth and found[-1][0] >= best_other):
                 return found
             room *= 8
 
-    def _from_tsvectors(
-        self, shard: Shard, matching: str, depth: int, scope: Scope | None, after: int = 0
-    ) -> list[Found]:
+    def _from_tsvectors(self, matching: str, depth: int, scope: Scope | None, after: int = 0) -> list[Found]:
         """Score every passage after ``after`` that matches a ``tsquery``."""
-        within, values = scope.within("p.did", shard) if scope is not None else ("", [])
+        within, values = scope.within("p.did") if scope is not None else ("", [])
         expression, lexemes = score_sql(
             {term: weight for term, weight in self.weights.items() if self.known.frequency[term]},
             self.statistics.average,
         )
-        source, limit = f"passages p WHERE p.cid = {shard.cid} AND", depth + depth // 2 + 16
-        if after:  # few: read one by one, because the index would return all that match
-            few = (
-                f"SELECT n.pid, n.did, n.length, n.words FROM passages n WHERE n.cid = {shard.cid} AND n.pid > {after}"
-            )
-            source = f"({few} OFFSET 0) p WHERE"
+        # few after ``after``: read one by one, because the inverted index would return all that match
+        matches = f"p.pid > {after} AND (p.words || '') @@ %s::tsquery" if after else "p.words @@ %s::tsquery"
+        sql = (
+            f"SELECT {expression} AS score, p.pid, p.did FROM {self.tables.passages} p WHERE {self.tables.of('p')} "
+            f"AND {matches}{within} ORDER BY score DESC, p.did, p.pid LIMIT %s"
+        )
+        limit = depth + depth // 2 + 16
         while True:
-            rows = self.database.planned(
-                f"SELECT {expression} AS score, p.pid, p.did FROM {source} p.words @@ %s::tsquery{within} "
-                "ORDER BY score DESC, p.did, p.pid LIMIT %s",
-                (*lexemes, matching, *values, limit),
-            )
+            rows = self.database.planned(sql, (*lexemes, matching, *values, limit))
             found = best_passages(rows, depth)
             if len(found) >= depth or len(rows) < limit:
                 return found

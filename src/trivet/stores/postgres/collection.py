@@ -17,7 +17,7 @@ from trivet.stores.postgres.links import PostgresLinks
 from trivet.stores.postgres.maintenance import PostgresMaintenance
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.settings import PostgresSettings
-from trivet.stores.postgres.shards import Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.timeline import Timeline
 from trivet.stores.postgres.trigrams import PostgresTrigrams
 from trivet.stores.postgres.vectors import PostgresVectors
@@ -35,11 +35,11 @@ class PostgresCollection:
     imports = None
 
     def __init__(self, store: PostgresStore, cid: int, name: str, config: Mapping[str, Any]) -> None:
-        """``cid`` is its number; ``config`` is what it was created with."""
+        """``cid`` is its number; ``config`` is what it was created with, and its parts where it is distributed."""
         self.store, self.name = store, name
-        self.config = {key: value for key, value in config.items() if key != "spread"}
+        self.config = {key: value for key, value in config.items() if key != "parts"}
         self.analyzer = Analyzer(self.config.get("language", "en"))
-        rows = self.rows = Rows(store.database, Shards.of(cid, config.get("spread", 0)), name, self.analyzer)
+        rows = self.rows = Rows(store.database, Tables(cid, tuple(config.get("parts", ()))), name, self.analyzer)
         timeline = self.timeline = Timeline(rows, self._drop_caches)
         expiry = Expiry(rows, store.start)
         visibility = Visibility(rows, expiry)
@@ -49,7 +49,7 @@ class PostgresCollection:
         self.settings = PostgresSettings(rows)
         self.filters = PostgresFilters(rows, visibility, self.documents)
         self.lexical = PostgresLexical(rows, store.start)
-        self.trigrams = PostgresTrigrams(store.database, rows.shards)
+        self.trigrams = PostgresTrigrams(store.database, rows.tables)
         self.vectors = PostgresVectors(rows, store.start, store.database.locked)
         self.graph = PostgresGraph(rows, store.start, timeline.note_snapshot)
         self.maintenance = PostgresMaintenance(rows, timeline, self.documents, self.lexical, self.vectors, self.graph)

@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trivet.stores.postgres.database import Select
-from trivet.stores.postgres.shards import Shards
-
-_ACTUAL = (
-    "(SELECT count(*) FROM documents d WHERE d.cid = {cid}), (SELECT count(*) FROM passages p WHERE p.cid = {cid}), "
-    "(SELECT count(*) FROM vectors v WHERE v.cid = {cid} AND v.mid = {mid}), "
-    "(SELECT count(*) FROM documents d WHERE d.cid = {cid} AND NOT EXISTS "
-    "(SELECT 1 FROM passages p WHERE p.cid = {cid} AND p.did = d.did))"
-)
-_KEPT = "SELECT h.documents, h.passages, coalesce(m.vectors, 0), h.bm25, {actual} FROM heads h "
-_MODEL = "LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid WHERE h.cid = {cid}"
+from trivet.stores.postgres.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +32,18 @@ class KeptAndActual:
         return found
 
 
-def count(select: Select, shards: Shards) -> KeptAndActual:
-    """Count in one statement where there is one shard: another process may write meanwhile."""
-    root = shards.root
-    if not shards.spread:
-        row = select((_KEPT + _MODEL).format(actual=_ACTUAL.format(cid=root, mid="h.mid"), cid=root), ())[0]
-        return KeptAndActual(row[:3], row[4:7], row[7], row[3])
-    row = select((_KEPT + _MODEL).format(actual="coalesce(h.mid, 0)", cid=root), ())[0]
-    rows = [select(f"SELECT {_ACTUAL.format(cid=shard.cid, mid=int(row[4]))}", ())[0] for shard in shards.all]
-    documents, passages, vectors, without_passage = (sum(column) for column in zip(*rows, strict=True))
-    return KeptAndActual(row[:3], (documents, passages, vectors), without_passage, row[3])
+def count(select: Select, tables: Tables) -> KeptAndActual:
+    """Count in one statement: another process may write meanwhile."""
+    bare = f"SELECT 1 FROM {tables.passages} p WHERE {tables.beside('p', 'd')} AND p.did = d.did"
+    row = select(
+        "SELECT h.documents, h.passages, coalesce(m.vectors, 0), h.bm25, "
+        f"(SELECT count(*) FROM {tables.documents} d WHERE {tables.of('d')}), "
+        f"(SELECT count(*) FROM {tables.passages} p WHERE {tables.of('p')}), "
+        f"(SELECT count(*) FROM {tables.vectors} v WHERE {tables.of('v')} AND v.mid = "
+        f"(SELECT h.mid FROM heads h WHERE {tables.of('h')})), "
+        f"(SELECT count(*) FROM {tables.documents} d WHERE {tables.of('d')} AND NOT EXISTS ({bare})) "
+        "FROM heads h LEFT JOIN models m ON m.cid = h.cid AND m.mid = h.mid "
+        f"WHERE {tables.of('h')}",
+        (),
+    )[0]
+    return KeptAndActual(row[:3], row[4:7], row[7], row[3])

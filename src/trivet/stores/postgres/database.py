@@ -22,24 +22,21 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
 
 from trivet.concurrency import deadline
-from trivet.concurrency.threads import ThreadPool
 from trivet.errors import InputError, SnapshotLostError, StoreError
 from trivet.stores.postgres import nul_characters, rights
 from trivet.stores.postgres.address import Address
-from trivet.stores.postgres.schema import MIGRATION_LOCK, MIGRATIONS, Server
+from trivet.stores.postgres.schema import MIGRATION_LOCK, MIGRATIONS, SPREAD_UNTIL, Server
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 #: Runs a statement with its values, and returns the rows.
 Select = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 Result = TypeVar("Result")
-Item = TypeVar("Item")
 
 REQUIRED, OPTIONAL = ("vector", "pg_trgm"), ("btree_gin", "pg_textsearch")  # extensions
 OLDEST = 140000  # PostgreSQL 14
 #: JIT takes 0.1 s for a statement that runs for 0.01 s. The HNSW index is read as far as rows are needed, with 200
 #: candidates: its default of 40 finds too few of the best 100.
 SETTINGS = {"jit": "off", "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": "200"}
-TOGETHER = 8  # shards that are read at the same time
 _UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 PAUSE = 0.1  # seconds before a read is repeated after a lost connection, doubled each time
 
@@ -63,8 +60,6 @@ class Database:
         self.address = address
         self._pid = os.getpid()
         self._closed = False
-        self._starting = threading.Lock()
-        self._threads: ThreadPool | None = None  # made for the first collection with several shards
         self._local = threading.local()  # ``snapshot`` of each thread
         first, self.pooled = _first(address)
         if self.pooled and address.maintenance_work_mem is not None:
@@ -222,25 +217,16 @@ class Database:
         # None: without values a percent sign stands for itself
         return self.ask(lambda connection: connection.execute(query, values or None).fetchall())
 
-    def together(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Run ``work`` for each shard at the same time: they may be on several workers of a cluster."""
-        if len(items) == 1 or self.in_snapshot:  # a snapshot has one connection
-            return [work(item) for item in items]
-        with self._starting:
-            self._check_open()
-            if self._threads is None:
-                self._threads = ThreadPool(min(TOGETHER, self.address.pool), "trivet-parts")
-        return list(self._threads.map(deadline.carried(work), items))
-
-    def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def planned(self, query: str, values: Sequence[Any], candidates: int | None = None) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that is planned for these values: a general plan expects other row counts.
 
-        On a cluster it carries our settings, which do not reach the workers otherwise.
+        On a cluster it carries our settings, which do not reach the workers otherwise; ``candidates`` are those of the
+        HNSW index of one shard.
         """
         if self.server.citus:
-            return self.all_within(
-                "; ".join(f"SET LOCAL {name} TO {SETTINGS[name]}" for name in SETTINGS), query, values
-            )
+            own = {"hnsw.ef_search": str(candidates)} if candidates is not None else {}
+            local = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in {**SETTINGS, **own}.items())
+            return self.all_within(local, query, values)
         return self.ask(lambda connection: connection.execute(query, values or None, prepare=False).fetchall())
 
     def all_within(self, local: str, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -309,8 +295,6 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._closed = True
-        if self._threads is not None:
-            self._threads.close()
         if os.getpid() == self._pid:  # otherwise they are the connections of the parent process
             self._pool.close(timeout=5.0)
 
@@ -347,6 +331,11 @@ def prepare(connection: Connection, address: Address) -> Server:
             for statement in migration(server):
                 connection.execute(statement)
             connection.execute("INSERT INTO migrations VALUES (%s)", (number,))
+        if 0 < done < SPREAD_UNTIL:
+            from trivet.stores.postgres.redistribute import move_spread  # it imports this module
+
+            connection.execute("SET LOCAL statement_timeout TO 0")
+            move_spread(connection, server, address)
     return server
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.filter_sql import number_of
 from trivet.stores.postgres.removals import remove_feedback, remove_passages
 from trivet.stores.postgres.rows import Rows
-from trivet.stores.postgres.shards import Shard
+from trivet.stores.postgres.tables import MAX_PARTS
 from trivet.stores.postgres.transaction import Transaction
 from trivet.stores.scoped import check_within
 from trivet.text.concepts import triples_of
@@ -40,73 +39,61 @@ MAX_KEY = 500  # characters of a metadata key, which is part of an index
 def write(
     transaction: Transaction, mid: int | None, batch: Sequence[Prepared], within: Filter | None = None
 ) -> Written:
-    """Insert documents, or replace them by id; ``within``: replace, and link to, only what the filter allows.
-
-    Documents are numbered in the order they come in, whichever shard they go to.
-    """
+    """Insert documents, or replace them by id; ``within``: replace, and link to, only what the filter allows."""
     for item in batch:
         _check_keys(item)
     known = _known(transaction, [item.document.id for item in batch])
     if within is not None:
         check_within(batch, known, partial(visible, transaction), within)
-    fresh = [item for item in batch if item.document.id not in known]
+    new = [item for item in batch if item.document.id not in known]
     if within is not None:  # feedback on an earlier document with this id is not for this caller
-        remove_feedback(transaction, [item.document.id for item in fresh])
-    first = transaction.take("document", len(fresh)) if fresh else 0
-    shares: dict[Shard, _Share] = {}
-    for item in batch:
-        share = shares.setdefault(transaction.shards.of_id(item.document.id), _Share())
-        if item.document.id in known:
-            share.changed.append((item, known[item.document.id]))
-    for at, item in enumerate(fresh, start=first):
-        shard = transaction.shards.of_id(item.document.id)
-        shares[shard].fresh.append((shard.number(at), item))
+        remove_feedback(transaction, [item.document.id for item in new])
+    first = transaction.take("document", len(new)) if new else 0
+    tables = transaction.tables
+    fresh = [(tables.number(at, tables.slot_of(item.document.id)), item) for at, item in enumerate(new, start=first)]
+    changed = [(item, known[item.document.id]) for item in batch if item.document.id in known]
     # in microseconds, as a datetime has them: otherwise a document read and written again would differ
-    written, now = Written(0, 0, 0), datetime.now(UTC).timestamp()
-    for shard in sorted(shares, key=lambda shard: shard.cid):  # always in one order: two writers never deadlock
-        written += _write_share(transaction, shard, mid, shares[shard], now, within)
+    written = _write(transaction, mid, fresh, changed, datetime.now(UTC).timestamp(), within)
     link_rows.add(transaction, [link for item in batch for link in item.links or ()])
-    transaction.count(documents=len(fresh))
+    transaction.count(documents=len(new))
     return written
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """What of a batch goes to one shard."""
-
-    fresh: list[tuple[int, Prepared]] = field(default_factory=list)
-    changed: list[tuple[Prepared, tuple[Any, ...]]] = field(default_factory=list)  # with the row that is there
-
-
-def _write_share(
-    transaction: Transaction, shard: Shard, mid: int | None, share: _Share, now: float, within: Filter | None
+def _write(
+    transaction: Transaction,
+    mid: int | None,
+    fresh: Sequence[tuple[int, Prepared]],
+    changed: Sequence[tuple[Prepared, tuple[Any, ...]]],
+    now: float,
+    within: Filter | None,
 ) -> Written:
-    cid = shard.cid
-    if share.fresh:
-        with transaction.connection.cursor().copy(f"COPY documents (cid, {_ROW}) FROM STDIN") as copy:
-            for did, item in share.fresh:
-                copy.write_row((cid, *_row(did, item, item.document.created, now)))
-    _add_fields(transaction, cid, share.fresh)
+    """Write new documents with their numbers, and changed ones with the row that is there."""
+    tables = transaction.tables
+    if fresh:
+        statement = f"COPY {tables.documents} ({tables.key}, {_ROW}) FROM STDIN"
+        with transaction.connection.cursor().copy(statement) as copy:
+            for did, item in fresh:
+                copy.write_row((*tables.key_of(did), *_row(did, item, item.document.created, now)))
+    _add_fields(transaction, fresh)
     rewritten: list[tuple[int, Prepared]] = []
     embedded: dict[int, dict[tuple[int, bytes], bytes]] = {}
-    unchanged, bare = 0, _without_passages(transaction, cid, [int(old[0]) for _, old in share.changed])
-    for item, old in share.changed:
-        new_passages = _replace(transaction, shard, item, old, now, within, again=int(old[0]) in bare)
+    unchanged, bare = 0, _without_passages(transaction, [int(old[0]) for _, old in changed])
+    for item, old in changed:
+        new_passages = _replace(transaction, item, old, now, within, again=int(old[0]) in bare)
         if new_passages is None:
             unchanged += 1
         elif new_passages:
             did = int(old[0])
-            embedded[did] = vector_rows.of_document(transaction, cid, did) if item.vector is None else {}
+            embedded[did] = vector_rows.of_document(transaction, did) if item.vector is None else {}
             remove_passages(transaction, [did])
             rewritten.append((did, item))
-    pids = _add_passages(transaction, shard, mid, [*share.fresh, *rewritten])
-    vector_rows.restore(transaction, shard, embedded)
-    return Written(len(share.fresh), len(share.changed) - unchanged, unchanged, tuple(pids))
+    pids = _add_passages(transaction, mid, [*fresh, *rewritten])
+    vector_rows.restore(transaction, embedded)
+    return Written(len(fresh), len(changed) - unchanged, unchanged, tuple(pids))
 
 
 def _replace(
     transaction: Transaction,
-    shard: Shard,
     item: Prepared,
     old: tuple[Any, ...],
     now: float,
@@ -117,7 +104,8 @@ def _replace(
 
     ``again``: it has lost them.
     """
-    cid, did = shard.cid, int(old[0])
+    did = int(old[0])
+    this, where = transaction.tables.having("did", [did])
     row = _row(did, item, item.document.created or _time(old[7]), now, old[9], int(old[_ACCESSES]))
     outgoing = _outgoing(transaction, item.document.id, within) if item.links is not None else set()
     relinked = item.links is not None and outgoing != set(item.links)
@@ -125,29 +113,28 @@ def _replace(
     same = all(value == known for at, (value, known) in pairs if at not in (_UPDATED, _ACCESSES))
     if same and item.vector is None and not relinked and not again:
         if row[_ACCESSES] != old[_ACCESSES]:
-            sql = "UPDATE documents SET accesses = %s WHERE cid = %s AND did = %s"
-            transaction.execute(sql, (row[_ACCESSES], cid, did))
+            sql = f"UPDATE {transaction.tables.documents} SET accesses = %s WHERE {this}"
+            transaction.execute(sql, (row[_ACCESSES], *where))
         return None
     if relinked:
         link_rows.remove(transaction, outgoing)
     sets = ", ".join(f"{name.strip()} = %s" for name in _ROW.split(",")[1:])
-    transaction.execute(f"UPDATE documents SET {sets} WHERE cid = %s AND did = %s", (*row[1:], cid, did))
+    transaction.execute(f"UPDATE {transaction.tables.documents} SET {sets} WHERE {this}", (*row[1:], *where))
     if old[5] != item.meta:
-        transaction.execute("DELETE FROM fields WHERE cid = %s AND did = %s", (cid, did))
-        _add_fields(transaction, cid, [(did, item)])
+        transaction.execute(f"DELETE FROM {transaction.tables.fields} WHERE {this}", where)
+        _add_fields(transaction, [(did, item)])
     has_triples = '"triples"' in old[5] or '"triples"' in item.meta
     # the graph index reads the triples of a document with its passages, and looks at new passages only
     new_triples = has_triples and triples_of(json.loads(old[5])) != triples_of(item.document.meta)
     return bytes(old[14]) != item.hash or item.vector is not None or new_triples or again
 
 
-def _without_passages(transaction: Transaction, cid: int, dids: list[int]) -> set[int]:
+def _without_passages(transaction: Transaction, dids: list[int]) -> set[int]:
     """Return those of the documents that have no passage: a transaction on another node of a cluster was lost."""
-    sql = (
-        "SELECT d.did FROM documents d WHERE d.cid = %s AND d.did = ANY(%s) "
-        "AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.cid = d.cid AND p.did = d.did)"
-    )
-    return {did for (did,) in transaction.all(sql, (cid, dids))} if dids else set()
+    tables = transaction.tables
+    missing = f" AND NOT EXISTS (SELECT 1 FROM {tables.passages} p WHERE {tables.beside('p', 'd')} AND p.did = d.did)"
+    head = f"SELECT d.did FROM {tables.documents} d"
+    return {did for (did,) in transaction.by_number(head, "d.did", dids, missing)} if dids else set()
 
 
 def _outgoing(transaction: Transaction, id: str, within: Filter | None) -> set[Link]:
@@ -189,37 +176,38 @@ def _row(
 
 
 def _known(transaction: Transaction, ids: list[str]) -> dict[str, tuple[Any, ...]]:
-    return {
-        row[1]: row for row in transaction.by_id(f"SELECT {_ROW} FROM documents WHERE cid = %s AND id = ANY(%s)", ids)
-    }
+    rows = transaction.by_id(f"SELECT {_ROW} FROM {transaction.tables.documents}", "id", ids)
+    return {row[1]: row for row in rows}
 
 
-def _add_fields(transaction: Transaction, cid: int, rows: Sequence[tuple[int, Prepared]]) -> None:
+def _add_fields(transaction: Transaction, rows: Sequence[tuple[int, Prepared]]) -> None:
     found = [(did, dict.fromkeys(flatten(item.document.meta))) for did, item in rows if item.document.meta]
     if not found:
         return
-    with transaction.connection.cursor().copy("COPY fields (cid, did, place, key, said, number) FROM STDIN") as copy:
+    tables = transaction.tables
+    statement = f"COPY {tables.fields} ({tables.key}, did, place, key, said, number) FROM STDIN"
+    with transaction.connection.cursor().copy(statement) as copy:
         for did, pairs in found:
             for place, (key, value) in enumerate(pairs):
                 text = is_text(value)
-                copy.write_row((cid, did, place, key, value if text else None, None if text else number_of(value)))
+                copy.write_row(
+                    (*tables.key_of(did), did, place, key, value if text else None, None if text else number_of(value))
+                )
 
 
-def _add_passages(
-    transaction: Transaction, shard: Shard, mid: int | None, rows: Sequence[tuple[int, Prepared]]
-) -> list[int]:
+def _add_passages(transaction: Transaction, mid: int | None, rows: Sequence[tuple[int, Prepared]]) -> list[int]:
     """Insert the passages of documents with their terms and the vectors that came with them; return their numbers."""
     total = sum(len(item.passages) for _, item in rows)
     if not total:
         return []
-    at, analyzer = transaction.take("passage", total), transaction.analyzer
+    at, analyzer, tables = transaction.take("passage", total), transaction.analyzer, transaction.tables
     pids: list[int] = []
     vectors: list[tuple[int, int, bytes]] = []
     lines: list[tuple[int, int, str]] = []
     frequencies: Counter[str] = Counter()
     length = 0
-    columns = "cid, pid, did, ordinal, start, stop, hash, length, body, words"
-    with transaction.connection.cursor().copy(f"COPY passages ({columns}) FROM STDIN") as copy:
+    columns = f"{tables.key}, pid, did, ordinal, start, stop, hash, length, body, words"
+    with transaction.connection.cursor().copy(f"COPY {tables.passages} ({columns}) FROM STDIN") as copy:
         for did, item in rows:
             title = item.document.title
             title_terms = analyzer.terms(title) if title else []
@@ -227,9 +215,9 @@ def _add_passages(
                 text = item.document.text[start:stop]
                 body = f"{title}\n{text}" if title else text
                 found = analyzer.terms(body)
-                pid = shard.number(at)
-                vector = terms.tsvector(found, title_terms)
-                copy.write_row((shard.cid, pid, did, ordinal, start, stop, digest, len(found), body, vector))
+                pid = tables.number(at, did % MAX_PARTS)
+                row = (pid, did, ordinal, start, stop, digest, len(found), body, terms.tsvector(found, title_terms))
+                copy.write_row((*tables.key_of(did), *row))
                 if transaction.bm25_table:
                     lines.append((pid, did, terms.line(found)))
                 if item.vector is not None:
@@ -240,29 +228,20 @@ def _add_passages(
                 at += 1
     if transaction.bm25_table:
         add_lines(transaction.connection, transaction.bm25_table, lines)
-    _count_terms(transaction, shard.cid, frequencies)
+    transaction.count_terms(frequencies)
     transaction.count(passages=total, terms=length)
     if vectors and mid is not None:
-        vector_rows.insert(transaction, shard, mid, vectors)
+        vector_rows.insert(transaction, mid, vectors)
     return pids
 
 
-def _count_terms(transaction: Transaction, cid: int, frequencies: Mapping[str, int]) -> None:
+def recount_terms(transaction: Transaction) -> None:
+    """Make the lexicon again from the passages."""
+    tables = transaction.tables
+    transaction.execute(f"DELETE FROM lexicon WHERE {tables.of()}")
     transaction.execute(
-        "INSERT INTO lexicon AS l (cid, term, passages) SELECT %s, x.term, x.n "
-        "FROM unnest(%s::text[], %s::bigint[]) AS x(term, n) "
-        "ON CONFLICT (cid, term) DO UPDATE SET passages = l.passages + excluded.passages",
-        (cid, list(frequencies), list(frequencies.values())),
-    )
-
-
-def recount_terms(transaction: Transaction, cid: int) -> None:
-    """Make the lexicon of a shard again from its passages."""
-    transaction.execute("DELETE FROM lexicon WHERE cid = %s", (cid,))
-    transaction.execute(
-        "INSERT INTO lexicon (cid, term, passages) SELECT p.cid, t.term, count(*) FROM passages p, "
-        "unnest(tsvector_to_array(p.words)) AS t(term) WHERE p.cid = %s GROUP BY p.cid, t.term",
-        (cid,),
+        f"INSERT INTO lexicon (cid, term, passages) SELECT p.cid, t.term, count(*) FROM {tables.passages} p, "
+        f"unnest(tsvector_to_array(p.words)) AS t(term) WHERE {tables.of('p')} GROUP BY p.cid, t.term"
     )
 
 
@@ -278,13 +257,13 @@ def add_lines(connection: Connection, table: str, rows: Iterable[tuple[int, int,
 
 def find(transaction: Transaction, id: str) -> Document | None:
     """Return a document by its id."""
-    rows = transaction.by_id(f"SELECT {COLUMNS} FROM documents WHERE cid = %s AND id = ANY(%s)", [id])
+    rows = transaction.by_id(f"SELECT {COLUMNS} FROM {transaction.tables.documents}", "id", [id])
     return document_of(rows[0]) if rows else None
 
 
 def visible(source: Rows | Transaction, ids: Sequence[str], where: Filter | None) -> set[str]:
     """Return those of the ids whose document exists and is allowed by the filter."""
-    rows = source.by_id(f"SELECT {COLUMNS} FROM documents WHERE cid = %s AND id = ANY(%s)", ids)
+    rows = source.by_id(f"SELECT {COLUMNS} FROM {source.tables.documents}", "id", ids)
     return {row[1] for row in rows if where is None or matches(where, document_of(row))}
 
 
@@ -292,44 +271,38 @@ def find_duplicate(
     transaction: Transaction, item: Prepared, same: Callable[[Document], bool], likely: Sequence[int]
 ) -> Document | None:
     """Return a document that is the same, by the hash of its text or among the ``likely``, and not superseded."""
-    likely_of = transaction.shards.by_number(likely)
-    rows: list[tuple[Any, ...]] = []
-    for shard in transaction.shards.all:
-        rows += transaction.all(
-            f"SELECT {COLUMNS} FROM documents d WHERE d.cid = %s AND (d.did = ANY(%s) OR d.did IN "
-            "(SELECT did FROM passages WHERE cid = %s AND hash = %s AND ordinal = 0)) AND d.kind = %s AND d.meta = %s",
-            (shard.cid, likely_of.get(shard, []), shard.cid, item.passages[0][3], item.document.kind, item.meta),
-        )
+    tables = transaction.tables
+    rows = transaction.all(
+        f"SELECT {COLUMNS} FROM {tables.documents} d WHERE {tables.of('d')} AND (d.did = ANY(%s) OR EXISTS "
+        f"(SELECT 1 FROM {tables.passages} p WHERE {tables.beside('p', 'd')} AND p.did = d.did AND p.hash = %s "
+        "AND p.ordinal = 0)) AND d.kind = %s AND d.meta = %s",
+        (list(likely), item.passages[0][3], item.document.kind, item.meta),
+    )
     found = [document for document in map(document_of, sorted(rows, key=lambda row: row[0])) if same(document)]
     if not found:
         return None
-    pairs = link_rows.superseded(transaction.all, transaction.shards, [document.id for document in found], None)
+    pairs = link_rows.superseded(transaction.all, tables, [document.id for document in found], None)
     superseded = {old for old, _ in pairs}
     return next((document for document in found if document.id not in superseded), None)
 
 
 def touch(transaction: Transaction, ids: Sequence[str]) -> int:
     """Count one access of each document; return how many of them exist."""
+    condition, values = transaction.tables.having_id("id", ids)
     # the last access never moves back, also where a clock was set back
-    sql = (
-        "UPDATE documents SET accesses = accesses + 1, accessed = greatest(coalesce(accessed, %s), %s) "
-        "WHERE cid = %s AND id = ANY(%s)"
-    )
-    now, by_shard = time.time(), transaction.shards.by_id(ids)
-    return sum(
-        transaction.execute(sql, (now, now, shard.cid, by_shard[shard])).rowcount
-        for shard in sorted(by_shard, key=lambda shard: shard.cid)
-    )
+    counted = "accesses = accesses + 1, accessed = greatest(coalesce(accessed, %s), %s)"
+    sql, now = f"UPDATE {transaction.tables.documents} SET {counted} WHERE {condition}", time.time()
+    return transaction.execute(sql, (now, now, *values)).rowcount
 
 
 def reinforce(transaction: Transaction, known: Document, importance: float, expires: datetime | None) -> None:
     """Count an access, set the importance, and let the document live as long as the longer of both expiries says."""
     touch(transaction, [known.id])
-    cid, until = transaction.shards.of_id(known.id).cid, expires.timestamp() if expires else None
-    sql = "UPDATE documents SET importance = %s WHERE cid = %s AND id = %s"
-    transaction.execute(sql, (importance, cid, known.id))
-    sql = "UPDATE documents SET expires = %s WHERE cid = %s AND id = %s AND (%s::float8 IS NULL OR expires < %s)"
-    transaction.execute(sql, (until, cid, known.id, until, until))
+    table, (this, where) = transaction.tables.documents, transaction.tables.having_id("id", [known.id])
+    transaction.execute(f"UPDATE {table} SET importance = %s WHERE {this}", (importance, *where))
+    until = expires.timestamp() if expires else None
+    sql = f"UPDATE {table} SET expires = %s WHERE {this} AND (%s::float8 IS NULL OR expires < %s)"
+    transaction.execute(sql, (until, *where, until, until))
 
 
 def document_of(row: tuple[Any, ...]) -> Document:

@@ -96,7 +96,7 @@ class PostgresDocuments:
     def remove(self, where: Filter, feedback: bool = False) -> list[int]:
         self._expiry.sweep_before_write()
         with self._rows.changing() as transaction:
-            dids = matching(transaction.all, transaction.shards, where)
+            dids = matching(transaction.all, transaction.tables, where)
             removals.remove(transaction, dids, feedback)
         return dids
 
@@ -109,34 +109,34 @@ class PostgresDocuments:
     # --- reading by number --------------------------------------------------------------------------------------------
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        sql = "SELECT id, did FROM documents WHERE cid = %s AND id = ANY(%s) AND (expires IS NULL OR expires > %s)"
-        now, dealt = time.time(), self._rows.shards.by_id(ids)
-        return dict(row for shard, own in dealt.items() for row in self._rows.all(sql, (shard.cid, own, now)))
+        alive = f" AND (expires IS NULL OR expires > {time.time()!r})"
+        return dict(self._rows.by_id(f"SELECT id, did FROM {self._rows.tables.documents}", "id", ids, alive))
 
     def fetch(self, dids: Sequence[int]) -> dict[int, Document]:
-        sql = f"SELECT {document_rows.COLUMNS} FROM documents WHERE cid = %s AND did = ANY(%s)"
-        found = {row[0]: document_rows.document_of(row) for row in self._rows.by_number(sql, dids)}
+        rows = self._rows.by_number(f"SELECT {document_rows.COLUMNS} FROM {self._rows.tables.documents}", "did", dids)
+        found = {row[0]: document_rows.document_of(row) for row in rows}
         return {did: document for did, document in found.items() if is_alive(document)}
 
     def spans(self, pids: Sequence[int]) -> dict[int, Span]:
-        sql = "SELECT pid, did, ordinal, start, stop FROM passages WHERE cid = %s AND pid = ANY(%s)"
-        return {pid: (did, ordinal, start, stop) for pid, did, ordinal, start, stop in self._rows.by_number(sql, pids)}
+        rows = self._passages("pid, did, ordinal, start, stop", "pid", pids)
+        return {pid: (did, ordinal, start, stop) for pid, did, ordinal, start, stop in rows}
 
     def first_spans(self, dids: Sequence[int]) -> dict[int, Span]:
-        sql = "SELECT did, ordinal, start, stop FROM passages WHERE cid = %s AND did = ANY(%s) AND ordinal = 0"
-        return {did: (did, ordinal, start, stop) for did, ordinal, start, stop in self._rows.by_number(sql, dids)}
+        rows = self._passages("did, ordinal, start, stop", "did", dids, " AND ordinal = 0")
+        return {did: (did, ordinal, start, stop) for did, ordinal, start, stop in rows}
 
     def hashes(self, pids: Sequence[int]) -> dict[int, tuple[int, bytes]]:
-        sql = "SELECT pid, did, hash FROM passages WHERE cid = %s AND pid = ANY(%s)"
-        return {pid: (did, bytes(digest)) for pid, did, digest in self._rows.by_number(sql, pids)}
+        return {pid: (did, bytes(digest)) for pid, did, digest in self._passages("pid, did, hash", "pid", pids)}
 
     def passages(self, dids: Sequence[int]) -> list[tuple[int, int, int, int, int, bytes]]:
-        sql = "SELECT pid, did, ordinal, start, stop, hash FROM passages WHERE cid = %s AND did = ANY(%s)"
-        rows = sorted(self._rows.by_number(sql, dids), key=lambda row: (row[1], row[2]))
-        return [(*row[:5], bytes(row[5])) for row in rows]
+        rows = self._passages("pid, did, ordinal, start, stop, hash", "did", dids)
+        return [(*row[:5], bytes(row[5])) for row in sorted(rows, key=lambda row: (row[1], row[2]))]
+
+    def _passages(self, columns: str, column: str, numbers: Sequence[int], tail: str = "") -> list[tuple[Any, ...]]:
+        return self._rows.by_number(f"SELECT {columns} FROM {self._rows.tables.passages}", column, numbers, tail)
 
     def order_of(self, did: int) -> int:
-        return did // self._rows.shards.step
+        return did // self._rows.tables.step
 
     # --- reading what a filter allows ---------------------------------------------------------------------------------
 
@@ -157,46 +157,45 @@ class PostgresDocuments:
         self, columns: str, test: str, values: Sequence[Any], where: Filter | None, limit: int
     ) -> list[tuple[Any, ...]]:
         """Read the first documents, by number, that pass a test and that the filter allows."""
-        rows: list[tuple[Any, ...]] = []
-        for shard, (condition, bound) in self._visibility.conditions(where):
-            sql = f"SELECT {columns} FROM documents d WHERE d.cid = %s AND {test}{condition} ORDER BY d.did LIMIT %s"
-            rows += self._rows.all(sql, (shard.cid, *values, *bound, limit))
-        return sorted(rows, key=lambda row: row[0])[:limit]
+        tables, (condition, bound) = self._rows.tables, self._visibility.condition(where)
+        sql = f"SELECT {columns} FROM {tables.documents} d WHERE {tables.of('d')} AND {test}{condition}"
+        return self._rows.all(f"{sql} ORDER BY d.did LIMIT %s", (*values, *bound, limit))
 
     @in_one_snapshot
     def counts(self, where: Filter | None = None) -> Counts:
-        state, where = self._timeline.read(), self._visibility.unexpired(where)
+        state, where, tables = self._timeline.read(), self._visibility.unexpired(where), self._rows.tables
         if where is None:
-            ((linked,),) = self._rows.all("SELECT count(*) FROM links WHERE cid = %s", (self._rows.root,))
+            ((linked,),) = self._rows.all(f"SELECT count(*) FROM links WHERE cid = {tables.root}")
             return Counts(state.documents, state.passages, state.model.vectors if state.model else 0, int(linked))
-        tables = ["documents", "passages"]
+        condition, values = self._visibility.condition(where)
+        counted = [(tables.documents, ""), (tables.passages, "")]
         if state.model:
-            tables.append(f"(SELECT * FROM vectors WHERE mid = {int(state.model.mid)})")
-        sums = [0, 0, 0]
-        for shard, (condition, values) in self._visibility.conditions(where):
-            for at, table in enumerate(tables):
-                sql = f"SELECT count(*) FROM {table} d WHERE d.cid = %s{condition}"
-                sums[at] += int(self._rows.all(sql, (shard.cid, *values))[0][0])
-        return Counts(sums[0], sums[1], sums[2], len(self._links.of(None, where)))
+            counted.append((tables.vectors, f" AND d.mid = {int(state.model.mid)}"))
+        sums = [
+            int(self._rows.all(f"SELECT count(*) FROM {table} d WHERE {tables.of('d')}{test}{condition}", values)[0][0])
+            for table, test in counted
+        ]
+        return Counts(sums[0], sums[1], sums[2] if state.model else 0, len(self._links.of(None, where)))
 
     def fields(self, where: Filter | None = None) -> list[str]:
         """Return the metadata keys that the filter allows, by one look-up for each key in use."""
-        found: set[str] = set()
-        sql = "SELECT key FROM fields WHERE cid = %s AND key > %s ORDER BY key LIMIT 1"
-        for shard in self._rows.shards.all:
-            last = ""
-            while row := self._rows.all(sql, (shard.cid, last)):
-                last = row[0][0]
-                found.add(last)
+        found: list[str] = []
+        tables, last = self._rows.tables, ""
+        sql = f"SELECT key FROM {tables.fields} WHERE {tables.of()} AND key > %s ORDER BY key LIMIT 1"
+        while row := self._rows.all(sql, (last,)):
+            last = row[0][0]
+            found.append(last)
         where = self._visibility.unexpired(where)
-        return [key for key in sorted(found) if where is None or self._visibility.has_field(key, where)]
+        return [key for key in found if where is None or self._visibility.has_field(key, where)]
 
     @in_one_snapshot
     def facets(self, where: Filter | None, values: int, most: int) -> list[Facet]:
-        conditions = self._visibility.conditions(where)
-        found = [facets.kinds(self._rows.all, conditions, values)]
-        return found + [facets.facet(self._rows.all, key, conditions, values) for key in self.fields(where)[:most]]
+        condition, tables = self._visibility.condition(where), self._rows.tables
+        found = [facets.kinds(self._rows.all, tables, condition, values)]
+        keys = self.fields(where)[:most]
+        return found + [facets.facet(self._rows.all, key, tables, condition, values) for key in keys]
 
     @in_one_snapshot
     def timeline(self, where: Filter | None, column: str, step: str | None) -> tuple[str, list[Period]]:
-        return facets.timeline(self._rows.all, column, step, self._visibility.conditions(where))
+        condition = self._visibility.condition(where)
+        return facets.timeline(self._rows.all, column, step, self._rows.tables, condition)

@@ -5,7 +5,6 @@ All links, all neighbours in sessions and all shared values of a set of document
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from trivet.stores.postgres.filter_sql import number_of
 from trivet.stores.postgres.link_rows import ids_of, numbers_of
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.schema import PREFIX
+from trivet.stores.postgres.tables import PARTS
 from trivet.types import SUPERSEDES
 
 _Row = tuple[int, Mapping[str, Any], float]  # document, metadata, created
@@ -36,12 +36,12 @@ def any_links(select: Select, root: int) -> bool:
 
 
 def _read(rows: Rows, dids: Sequence[int]) -> dict[int, _Row]:
-    sql = "SELECT did, meta, created FROM documents WHERE cid = %s AND did = ANY(%s)"
-    return {did: (did, json.loads(meta), created) for did, meta, created in rows.by_number(sql, dids)}
+    found = rows.by_number(f"SELECT did, meta, created FROM {rows.tables.documents}", "did", dids)
+    return {did: (did, json.loads(meta), created) for did, meta, created in found}
 
 
 def _links(rows: Rows, dids: Sequence[int]) -> Iterator[Edge]:
-    numbers = {id: did for did, id in ids_of(rows.all, rows.shards, dids).items()}
+    numbers = {id: did for did, id in ids_of(rows.all, rows.tables, dids).items()}
     for here, there in (("source", "target"), ("target", "source")):
         sql = (
             "SELECT a.id, x.other, x.type, x.weight FROM unnest(%s::text[]) AS a(id) JOIN LATERAL ("
@@ -49,7 +49,7 @@ def _links(rows: Rows, dids: Sequence[int]) -> Iterator[Edge]:
             f"WHERE l.cid = %s AND l.{here} = a.id AND l.type <> %s LIMIT %s) x ON true"
         )
         found = rows.all(sql, (list(numbers), rows.root, SUPERSEDES, MOST_LINKS)) if numbers else []
-        known = numbers_of(rows.all, rows.shards, [other for _, other, _, _ in found])
+        known = numbers_of(rows.all, rows.tables, [other for _, other, _, _ in found])
         for id, other, kind, weight in found:
             if other in known:
                 yield Edge(numbers[id], known[other][0], min(weight, HEAVIEST), kind)
@@ -90,19 +90,27 @@ def _sharing_values(rows: Rows, documents: Mapping[int, _Row]) -> Iterator[Edge]
 
 
 def having(rows: Rows, wanted: Sequence[Wanted], condition: str) -> list[tuple[int, int]]:
-    """Return (number of the request, document that has the value under the key)."""
+    """Return (number of the request, document that has the value under the key).
+
+    ``condition`` ends the look-up of one request; where the collection is distributed, each part answers it.
+    """
+    tables = rows.tables
     found: list[tuple[int, int]] = []
     texts = [item for item in wanted if isinstance(item[2], str)]
     numbers = [(at, key, number_of(value)) for at, key, value in wanted if not isinstance(value, str)]
     same_text = f'"left"(f.said, {PREFIX}) = "left"(a.value, {PREFIX}) AND f.said = a.value'
-    kinds = ((texts, "text", same_text), (numbers, "numeric", "f.number = a.value"))
-    for shard, (items, kind, same) in itertools.product(rows.shards.all, kinds):
+    for items, kind, same in ((texts, "text", same_text), (numbers, "numeric", "f.number = a.value")):
         if items:
-            sql = (
-                f"SELECT a.did, x.did FROM unnest(%s::bigint[], %s::text[], %s::{kind}[]) AS a(did, key, value) "
-                f"JOIN LATERAL (SELECT f.did FROM fields f WHERE f.cid = %s AND f.key = a.key AND {same} {condition}) "
-                "x ON true"
+            asked = f"unnest(%s::bigint[], %s::text[], %s::{kind}[]) AS a(did, key, value)"
+            columns = [list(column) for column in zip(*items, strict=True)]
+            look_up = (
+                f"SELECT f.did FROM {tables.fields} f WHERE {tables.beside('f', 'h')} AND f.key = a.key AND {same}"
             )
-            columns = (list(column) for column in zip(*items, strict=True))
-            found += [(at, other) for at, other in rows.all(sql, (*columns, shard.cid))]
+            if tables.distributed:  # a cluster sends no LATERAL with a LIMIT to its workers, but this
+                source = f"{PARTS} h CROSS JOIN {asked} WHERE {tables.of('h')}"
+                lists = rows.all(f"SELECT a.did, ARRAY({look_up} {condition}) FROM {source}", columns)
+                found += [(at, other) for at, others in lists for other in others]
+            else:
+                sql = f"SELECT a.did, x.did FROM {asked} JOIN LATERAL ({look_up} {condition}) x ON true"
+                found += rows.all(sql, columns)
     return found

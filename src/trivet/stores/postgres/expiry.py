@@ -39,7 +39,7 @@ class Expiry:
     def sweep(self) -> list[int]:
         """Remove expired documents with their feedback; return their numbers."""
         with self._rows.locked() as transaction:
-            dids = matching(transaction.all, transaction.shards, Range("expires", lte=time.time()))
+            dids = matching(transaction.all, transaction.tables, Range("expires", lte=time.time()))
             if dids:
                 removals.remove(transaction, dids, feedback_too=True)
                 new_version(transaction.connection, transaction.root)
@@ -49,6 +49,7 @@ class Expiry:
 
     def _last_passed(self) -> float | None:
         """Return the last expiry that has passed of a document that is still here; None where there is none."""
-        sql, now = "SELECT max(expires) FROM documents WHERE cid = %s AND expires <= %s", time.time()
-        found = [self._rows.all(sql, (shard.cid, now))[0][0] for shard in self._rows.shards.all]
-        return max((moment for moment in found if moment is not None), default=None)
+        tables = self._rows.tables
+        sql = f"SELECT max(expires) FROM {tables.documents} WHERE {tables.of()} AND expires <= %s"
+        found: float | None = self._rows.all(sql, (time.time(),))[0][0]
+        return found

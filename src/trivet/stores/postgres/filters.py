@@ -34,7 +34,7 @@ class PostgresFilters:
 
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         visibility = self._visibility
-        any_document = partial(visibility.any, "documents", "", ())
+        any_document = partial(visibility.any, self._rows.tables.documents, "", ())
         check_fields(where, within, visibility.has_field, any_document, self._documents.fields)
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Rechecked | None:
@@ -45,12 +45,10 @@ class PostgresFilters:
 
     def _allowed(self, where: Filter | None, dids: Sequence[int]) -> set[int]:
         """Return those of the documents that the filter allows in the current snapshot."""
-        found: set[int] = set()
-        for shard, own in self._rows.shards.by_number(dids).items():
-            condition, values = self._visibility.condition(where, shard)
-            sql = f"SELECT d.did FROM documents d WHERE d.cid = %s AND d.did = ANY(%s::bigint[]){condition}"
-            found |= {did for (did,) in self._rows.all(sql, (shard.cid, own, *values))}
-        return found
+        tables, (condition, values) = self._rows.tables, self._visibility.condition(where)
+        among, numbers = tables.having("d.did", dids)
+        sql = f"SELECT d.did FROM {tables.documents} d WHERE {among}{condition}"
+        return {did for (did,) in self._rows.all(sql, (*numbers, *values))}
 
     def scope(
         self, where: Filter | None, exclude: Sequence[str], version: int, within: Filter | None = None
@@ -61,13 +59,13 @@ class PostgresFilters:
         if allowed is None and not exclude:
             return None
         if allowed is None:
-            scope = Scope(self._rows.all, self._rows.shards)
+            scope = Scope(self._rows.all, self._rows.tables)
         else:
             scope = self._cached(allowed, version, check=within is None)
         return scope.without(self._documents.numbers(exclude).values()) if exclude else scope
 
     def only(self, did: int) -> Scope:
-        return Scope.of_one(self._rows.all, self._rows.shards, did)
+        return Scope.of_one(self._rows.all, self._rows.tables, did)
 
     def _cached(self, where: Filter, version: int, check: bool) -> Scope:
         with self._lock:
@@ -79,7 +77,7 @@ class PostgresFilters:
                 return self._scopes[where]
         if check:
             self.check_fields(where)
-        scope = Scope(self._rows.database.planned, self._rows.shards, where)
+        scope = Scope(self._rows.database.planned, self._rows.tables, where)
         with self._lock:
             # an access leaves the version as it is, so a scope by access time cannot be cached by version
             if version == self._scopes_version and not any(field == "accessed" for field, _ in fields_of(where)):

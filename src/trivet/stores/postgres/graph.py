@@ -105,7 +105,7 @@ class PostgresGraph:
             if self._index is None:
                 root, analyzer = self._rows.root, self._rows.analyzer
                 row = self._rows.all("SELECT created FROM collections WHERE cid = %s", (root,))
-                step = self._rows.shards.step
+                step = self._rows.tables.step
                 identity = f"{analyzer.id}/{root}/{row[0][0] if row else 0!r}" + (f"/{step}" if step > 1 else "")
                 address = self._rows.database.address.shown
                 folder = cache_folder() / "graphs" / blake2b(address.encode(), digest_size=8).hexdigest() / f"c{root}"

@@ -20,20 +20,20 @@ class GraphSource:
 
     def passages_after(self, pid: int, limit: int) -> list[tuple[int, int, str, str]]:
         """Return (pid, did, title, text) of passages in order of their numbers."""
+        tables = self._rows.tables
         sql = (
-            "SELECT p.pid, p.did, d.title, p.body FROM passages p JOIN documents d ON d.cid = p.cid AND d.did = p.did "
-            "WHERE p.cid = %s AND p.pid > %s ORDER BY p.pid LIMIT %s"
+            f"SELECT p.pid, p.did, d.title, p.body FROM {tables.passages} p "
+            f"JOIN {tables.documents} d ON {tables.beside('d', 'p')} AND d.did = p.did "
+            f"WHERE {tables.of('p')} AND p.pid > %s ORDER BY p.pid LIMIT %s"
         )
-        rows = [row for shard in self._rows.shards.all for row in self._rows.all(sql, (shard.cid, pid, limit))]
-        return [
-            (pid, did, title, body[len(title) + 1 :] if title else body)
-            for pid, did, title, body in sorted(rows, key=lambda row: row[0])[:limit]
-        ]
+        rows = self._rows.all(sql, (pid, limit))
+        return [(pid, did, title, body[len(title) + 1 :] if title else body) for pid, did, title, body in rows]
 
     def count_after(self, pid: int) -> int:
         """Count the passages after a number."""
-        sql = "SELECT count(*) FROM passages WHERE cid = %s AND pid > %s"
-        return sum(int(self._rows.all(sql, (shard.cid, pid))[0][0]) for shard in self._rows.shards.all)
+        tables = self._rows.tables
+        sql = f"SELECT count(*) FROM {tables.passages} WHERE {tables.of()} AND pid > %s"
+        return int(self._rows.all(sql, (pid,))[0][0])
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """Return (seq, pid) of removed passages in order; ``PrunedError`` where some are no longer logged."""
@@ -54,7 +54,7 @@ class GraphSource:
     def newest(self) -> int:
         """Return the highest number that a passage can have."""
         count = self._head("last_passage")
-        return self._rows.shards.highest(count) if count else 0
+        return self._rows.tables.highest(count) if count else 0
 
     def checkpoint(self, name: str) -> dict[str, Any]:
         """Return what identifies the current state, for the index to keep."""
@@ -72,8 +72,8 @@ class GraphSource:
 
     def triples_of(self, dids: Sequence[int]) -> dict[int, tuple[Triple, ...]]:
         """Return the triples of those documents that have some."""
-        sql = "SELECT did, meta FROM documents WHERE cid = %s AND did = ANY(%s) AND strpos(meta, '\"triples\"') > 0"
-        return {did: triples_of(json.loads(meta)) for did, meta in self._rows.by_number(sql, dids)}
+        head, having = f"SELECT did, meta FROM {self._rows.tables.documents}", " AND strpos(meta, '\"triples\"') > 0"
+        return {did: triples_of(json.loads(meta)) for did, meta in self._rows.by_number(head, "did", dids, having)}
 
     def _head(self, column: str) -> int:
         rows = self._rows.all(f"SELECT {column} FROM heads WHERE cid = %s", (self._rows.root,))

@@ -20,7 +20,7 @@ from trivet.stores.postgres.bm25 import KnownTerms, Statistics, WeightedQuery
 from trivet.stores.postgres.database import Database
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.shards import Shard, Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.text.spelling import beginnings, corrected, nearest_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class PostgresLexical:
     def search(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
     ) -> tuple[list[Found], float, tuple[str, ...]]:
-        search = _Search(self._rows.database, self._rows.shards, self._statistics_at(version), scope)
+        search = _Search(self._rows.database, self._rows.tables, self._statistics_at(version), scope)
         return search.run(query, match, depth)
 
     def _statistics_at(self, version: int) -> Statistics:
@@ -60,7 +60,7 @@ class PostgresLexical:
         if cached is not None and cached[0] == version:
             return cached[1]
         bm25, passages, count, last = self._rows.head("bm25, passages, terms, last_passage")
-        last = self._rows.shards.highest(last)
+        last = self._rows.tables.highest(last)
         found = Statistics(self._rows.bm25_table if bm25 else None, passages, count, last)
         self._statistics = (version, found)
         self._pack_in_background(last)
@@ -69,22 +69,20 @@ class PostgresLexical:
     # --- postings -----------------------------------------------------------------------------------------------------
 
     def _pack_in_background(self, last: int) -> None:
-        shards = self._rows.shards
-        enough = last - self._packed >= postings.PACK_FROM * len(shards.all) * shards.step
+        enough = last - self._packed >= postings.PACK_FROM * self._rows.tables.step
         if enough and not self._rows.database.read_only:
             self._packed = last
             self._start(self._pack, last)
 
     def pack(self) -> None:
         """Pack all passages into the postings."""
-        last = self._rows.shards.highest(self._rows.head("last_passage")[0])
+        last = self._rows.tables.highest(self._rows.head("last_passage")[0])
         self._pack(last)
         self._packed = last
 
     def _pack(self, last: int) -> None:
         with contextlib.suppress(TrivetError):  # closed meanwhile, or not allowed: the inverted index is enough
-            for shard in self._rows.shards.all:
-                postings.Postings(self._rows.database, shard).pack(last)
+            postings.Postings(self._rows.database, self._rows.tables).pack(last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class _Search:
     """One search, at one version."""
 
     database: Database
-    shards: Shards
+    tables: Tables
     statistics: Statistics
     scope: Scope | None
 
@@ -102,7 +100,7 @@ class _Search:
             query,
             lambda term: bool(known.frequency[term]) and self._occurs(term),
             lambda term: self._nearest(term, known),
-            lambda terms: known.add(self._known(terms)),
+            lambda terms: known.frequency.update(self._known(terms).frequency),
         )
         singles = tuple(words[0] for words in query.phrases if len(words) == 1)
         phrases = [words for words in query.phrases if len(words) > 1]
@@ -117,27 +115,16 @@ class _Search:
         return found, weighted.ceiling, (*notes, *how, "any word")
 
     def _known(self, wanted: Sequence[str]) -> KnownTerms:
-        """Read the frequency of every term and the reach of the postings, in one look-up for each shard."""
+        """Read the frequency of every term and the reach of the postings, in one look-up."""
         every = list(dict.fromkeys(wanted))
-        frequency = dict.fromkeys(every, 0)
-        reach: dict[Shard, int] = {}
-        by_shard: dict[Shard, dict[str, int]] = {shard: {} for shard in self.shards.all}
-
-        def look_up(shard: Shard) -> list[tuple[Any, ...]]:
-            return self.database.all(
-                f"SELECT term, passages FROM lexicon WHERE cid = {shard.cid} AND term = ANY(%s) "
-                f"UNION ALL SELECT '', max(last) FROM segments WHERE cid = {shard.cid}",
-                (every,),
-            )
-
-        for shard, rows in zip(self.shards.all, self.database.together(look_up, self.shards.all), strict=True):
-            for term, count in rows:
-                if term:
-                    frequency[term] += count
-                    by_shard[shard][term] = count
-                else:
-                    reach[shard] = count or 0
-        return KnownTerms(frequency, by_shard, reach)
+        rows = self.database.all(
+            f"SELECT term, passages FROM lexicon WHERE {self.tables.of()} AND term = ANY(%s) "
+            f"UNION ALL SELECT '', max(last) FROM segments WHERE {self.tables.of()}",
+            (every,),
+        )
+        found = dict(rows)
+        reach = found.pop("") or 0
+        return KnownTerms({**dict.fromkeys(every, 0), **found}, reach)
 
     def _weighted(
         self, query: ParsedQuery, singles: Sequence[str], phrases: Sequence[Sequence[str]], known: KnownTerms
@@ -152,7 +139,7 @@ class _Search:
             every = [term for term in every if term in chosen]
         boosts = dict(query.weights)
         weights = {term: self._idf(known.frequency[term]) * boosts.get(term, 1.0) for term in every}
-        return WeightedQuery(self.database, self.shards, self.statistics, known, weights, bool(boosts)), notes
+        return WeightedQuery(self.database, self.tables, self.statistics, known, weights, bool(boosts)), notes
 
     def _idf(self, frequency: int) -> float:
         return math.log(1.0 + (max(self.statistics.passages - frequency, 0) + 0.5) / (frequency + 0.5))
@@ -163,22 +150,15 @@ class _Search:
         """Tell whether a document in the scope has this term, which some document has."""
         if self.scope is None:
             return True
-        matching = terms.tsquery([term], (), ())
-        for shard in self.shards.all:
-            within, values = self.scope.within("p.did", shard)
-            sql = f"SELECT 1 FROM passages p WHERE p.cid = {shard.cid} AND p.words @@ %s::tsquery{within} LIMIT 1"
-            if self.database.planned(sql, (matching, *values)):
-                return True
-        return False
+        within, values = self.scope.within("p.did")
+        sql = f"SELECT 1 FROM {self.tables.passages} p WHERE {self.tables.of('p')} AND p.words @@ %s::tsquery{within}"
+        return bool(self.database.planned(f"{sql} LIMIT 1", (terms.tsquery([term], (), ()), *values)))
 
     def _nearest(self, term: str, known: KnownTerms) -> str | None:
         there: dict[str, int] = {}
-        for beginning in beginnings(term):
-            for shard in self.shards.all:
-                sql = f"SELECT term, passages FROM lexicon WHERE cid = {shard.cid} AND term LIKE %s AND passages > 0"
-                for word, count in self.database.planned(sql, (f"{beginning}%",)):  # letters: no wildcard among them
-                    there[word] = there.get(word, 0) + count
-                    known.by_shard[shard][word] = count
+        sql = f"SELECT term, passages FROM lexicon WHERE {self.tables.of()} AND term LIKE %s AND passages > 0"
+        for beginning in beginnings(term):  # letters: no wildcard among them
+            there |= dict(self.database.planned(sql, (f"{beginning}%",)))
         found = nearest_of(term, there, self._occurs)
         if found is not None:
             known.frequency[found] = there[found]

@@ -1,9 +1,9 @@
 """The rows of links: writing them, and following the chains that change what a search shows.
 
-Links have the number of the collection and documents that of their shard, so no statement joins them: the ends are
-looked up. A link may name a document that does not exist; it is passed over. Chains are followed step by step: they are
-short, and a cluster refuses recursive statements. The number of links that one search reads is bounded; beyond that,
-which ones are left out is undefined.
+Links are with their collection and documents may be in its parts, so no statement joins them: the ends are looked up. A
+link may name a document that does not exist; it is passed over. Chains are followed step by step: they are short, and a
+cluster refuses recursive statements. The number of links that one search reads is bounded; beyond that, which ones are
+left out is undefined.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from trivet.graph.supersession import MAX_LINKS, MAX_STEPS, TOO_MANY, walk
 from trivet.stores.postgres.database import Select
-from trivet.stores.postgres.shards import Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.transaction import Transaction
 from trivet.types import RESOLVED_BY, SUPERSEDES, Link, Resolutions, Succession, Successions
 
@@ -66,14 +66,14 @@ def read(select: Select, root: int, id: str | None) -> list[Link]:
     return [Link(*row) for row in select(f"{sql} ORDER BY source, target, type", values)]
 
 
-def successors(select: Select, shards: Shards, dids: Sequence[int]) -> Successions:
+def successors(select: Select, tables: Tables, dids: Sequence[int]) -> Successions:
     """Follow the chains of superseding documents that begin at these."""
-    names = ids_of(select, shards, dids)
+    names = ids_of(select, tables, dids)
 
     def step(olds: Sequence[int], most: int) -> tuple[list[Succession], int]:
         ids = {names[did]: did for did in olds if did in names}
-        pairs = _pairs(select, shards.root, ("target", "source"), ids, SUPERSEDES, most)
-        news = numbers_of(select, shards, [new for _, new in pairs])
+        pairs = _pairs(select, tables.root, ("target", "source"), ids, SUPERSEDES, most)
+        news = numbers_of(select, tables, [new for _, new in pairs])
         names.update((did, id) for id, (did, _) in news.items())
         rows = [Succession(ids[old], old, news[new][0], new, news[new][1]) for old, new in pairs if new in news]
         return rows, len(pairs)
@@ -81,13 +81,13 @@ def successors(select: Select, shards: Shards, dids: Sequence[int]) -> Successio
     return walk(dids, step, MAX_STEPS)
 
 
-def resolutions(select: Select, shards: Shards, dids: Sequence[int]) -> Resolutions:
+def resolutions(select: Select, tables: Tables, dids: Sequence[int]) -> Resolutions:
     """Find the documents that resolve these, in the order of their ids."""
-    problems = ids_of(select, shards, dids)
-    pairs = _pairs(select, shards.root, ("source", "target"), problems.values(), RESOLVED_BY, MAX_LINKS + 1)
+    problems = ids_of(select, tables, dids)
+    pairs = _pairs(select, tables.root, ("source", "target"), problems.values(), RESOLVED_BY, MAX_LINKS + 1)
     note = TOO_MANY.format(kind=RESOLVED_BY) if len(pairs) > MAX_LINKS else ""
     pairs = pairs[:MAX_LINKS]
-    known = numbers_of(select, shards, [target for _, target in pairs])
+    known = numbers_of(select, tables, [target for _, target in pairs])
     numbers = {id: did for did, id in problems.items()}
     found: dict[int, list[tuple[int, str]]] = {}
     for problem, id in sorted(pairs, key=lambda pair: pair[1]):
@@ -96,10 +96,10 @@ def resolutions(select: Select, shards: Shards, dids: Sequence[int]) -> Resoluti
     return Resolutions(found, note)
 
 
-def superseded(select: Select, shards: Shards, ids: Sequence[str] | None, limit: int | None) -> list[tuple[str, str]]:
+def superseded(select: Select, tables: Tables, ids: Sequence[str] | None, limit: int | None) -> list[tuple[str, str]]:
     """Return (id, id of the document that directly supersedes it), of these ids or of all; the newest first."""
-    pairs = [pair for pair in _pairs(select, shards.root, ("target", "source"), ids, SUPERSEDES) if pair[0] != pair[1]]
-    known = numbers_of(select, shards, [id for pair in pairs for id in pair])
+    pairs = [pair for pair in _pairs(select, tables.root, ("target", "source"), ids, SUPERSEDES) if pair[0] != pair[1]]
+    known = numbers_of(select, tables, [id for pair in pairs for id in pair])
     there = [(old, new) for old, new in pairs if old in known and new in known]
     return sorted(there, key=lambda pair: (-known[pair[1]][1], pair[0]))[:limit]
 
@@ -117,14 +117,12 @@ def _pairs(
     return [(one, other) for one, other in select(sql, values)]
 
 
-def ids_of(select: Select, shards: Shards, dids: Iterable[int]) -> dict[int, str]:
+def ids_of(select: Select, tables: Tables, dids: Iterable[int]) -> dict[int, str]:
     """Map the numbers of documents that exist to their ids."""
-    sql = "SELECT did, id FROM documents WHERE cid = %s AND did = ANY(%s)"
-    return dict(shards.rows_by_number(select, sql, dids))
+    return dict(tables.select(select, f"SELECT did, id FROM {tables.documents}", "did", dids))
 
 
-def numbers_of(select: Select, shards: Shards, ids: Iterable[str]) -> dict[str, tuple[int, float]]:
+def numbers_of(select: Select, tables: Tables, ids: Iterable[str]) -> dict[str, tuple[int, float]]:
     """Map the ids of documents that exist to (number, time of creation)."""
-    sql = "SELECT id, did, created FROM documents WHERE cid = %s AND id = ANY(%s)"
-    rows = shards.rows_by_id(select, sql, dict.fromkeys(ids))
+    rows = tables.select_ids(select, f"SELECT id, did, created FROM {tables.documents}", "id", ids)
     return {id: (did, created) for id, did, created in rows}

@@ -41,7 +41,7 @@ class PostgresLinks:
     @in_one_snapshot
     def superseded(self, ids: Sequence[str] | None, limit: int, where: Filter | None = None) -> list[tuple[str, str]]:
         unfiltered = self._visibility.unexpired(where) is None
-        found = link_rows.superseded(self._rows.all, self._rows.shards, ids, limit if unfiltered else None)
+        found = link_rows.superseded(self._rows.all, self._rows.tables, ids, limit if unfiltered else None)
         hidden = self._visibility.hidden([id for pair in found for id in pair], where)
         return [pair for pair in found if hidden.isdisjoint(pair)][:limit]
 
@@ -50,7 +50,7 @@ class PostgresLinks:
         return bool(self._rows.all(sql, (self._rows.root, [SUPERSEDES, RESOLVED_BY])))
 
     def successors(self, dids: Sequence[int]) -> Successions:
-        return link_rows.successors(self._rows.all, self._rows.shards, dids)
+        return link_rows.successors(self._rows.all, self._rows.tables, dids)
 
     def resolutions(self, dids: Sequence[int]) -> Resolutions:
-        return link_rows.resolutions(self._rows.all, self._rows.shards, dids)
+        return link_rows.resolutions(self._rows.all, self._rows.tables, dids)

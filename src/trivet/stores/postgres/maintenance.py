@@ -15,9 +15,10 @@ from trivet.stores.postgres.graph import PostgresGraph
 from trivet.stores.postgres.lexical import PostgresLexical
 from trivet.stores.postgres.postings import Postings
 from trivet.stores.postgres.rows import Rows
+from trivet.stores.postgres.tables import index_name
 from trivet.stores.postgres.timeline import Timeline
 from trivet.stores.postgres.transaction import Transaction
-from trivet.stores.postgres.vector_search import drop_indexes, index_name
+from trivet.stores.postgres.vector_search import drop_index
 from trivet.stores.postgres.vectors import PostgresVectors
 from trivet.types import Progress, StepProgress
 
@@ -51,7 +52,7 @@ class PostgresMaintenance:
 
     def update_lexical(self, progress: Progress | None = None) -> None:
         database = self._rows.database
-        if database.server.bm25 and not database.read_only and not self._rows.shards.spread:
+        if database.server.bm25 and not database.read_only and not self._rows.tables.distributed:
             bm25_table.add(self._rows, progress)
 
     def update_vectors(self) -> None:
@@ -64,13 +65,14 @@ class PostgresMaintenance:
     def _analyse(self) -> None:
         """Merge the pending entries of the inverted indexes and update the statistics of the planner after a load."""
 
-        qualified = self._rows.database.address.qualified
+        qualified, named = self._rows.database.address.qualified, self._rows.tables
 
         def work(connection: Connection) -> None:
             if not self._rows.database.server.citus:  # there the workers do it
-                for index in ("passages_words", "passages_trigrams"):
+                for index in (f"{named.passages}_words", f"{named.passages}_trigrams"):
                     connection.execute(f"SELECT gin_clean_pending_list('{qualified(index)}')")
-            tables = ", ".join(map(qualified, ("documents", "passages", "vectors", "fields", "lexicon")))
+            written = (named.documents, named.passages, named.vectors, named.fields, "lexicon")
+            tables = ", ".join(map(qualified, written))
             connection.execute(f"ANALYZE {tables}")
 
         self._rows.database.outside(work)
@@ -100,29 +102,30 @@ class PostgresMaintenance:
         self._recount()
         self._lexical.drop_caches()
         for (mid,) in self._rows.all("SELECT mid FROM models WHERE cid = %s", (self._rows.root,)):
-            drop_indexes(self._rows.database, self._rows.shards, mid)
+            drop_index(self._rows.database, self._rows.tables, mid)
 
     def _recount(self) -> None:
         """Repair the terms of passages, count terms and vectors again, and delete the postings."""
         with self._rows.locked() as transaction:
             transaction.execute("SET LOCAL statement_timeout = 0")
-            for shard in self._rows.shards.all:
-                comparison.repair(transaction, shard)
-                document_rows.recount_terms(transaction, shard.cid)
-                Postings(self._rows.database, shard).delete(transaction.connection)
-            root, length = self._rows.root, self._sum(transaction, "coalesce(sum(length), 0)", "passages")
-            documents, passages = (self._sum(transaction, "count(*)", table) for table in ("documents", "passages"))
+            comparison.repair(transaction)
+            document_rows.recount_terms(transaction)
+            Postings(self._rows.database, transaction.tables).delete(transaction.connection)
+            tables = transaction.tables
+            root, length = self._rows.root, self._one(transaction, "coalesce(sum(length), 0)", tables.passages)
+            documents, passages = (
+                self._one(transaction, "count(*)", table) for table in (tables.documents, tables.passages)
+            )
             sql = "UPDATE heads SET documents = %s, passages = %s, terms = %s WHERE cid = %s"
             transaction.execute(sql, (documents, passages, length, root))
             for (mid,) in transaction.all("SELECT mid FROM models WHERE cid = %s", (root,)):
-                vectors = self._sum(transaction, "count(*)", "vectors", f" AND mid = {int(mid)}")
+                vectors = self._one(transaction, "count(*)", tables.vectors, f" AND mid = {int(mid)}")
                 sql = "UPDATE models SET vectors = %s WHERE cid = %s AND mid = %s"
                 transaction.execute(sql, (vectors, root, mid))
 
-    def _sum(self, source: Rows | Transaction, expression: str, table: str, condition: str = "") -> int:
-        """Add up an expression over all shards."""
-        sql = f"SELECT {expression} FROM {table} WHERE cid = %s{condition}"
-        return sum(int(source.all(sql, (shard.cid,))[0][0]) for shard in self._rows.shards.all)
+    def _one(self, source: Rows | Transaction, expression: str, table: str, condition: str = "") -> int:
+        sql = f"SELECT {expression} FROM {table} WHERE {self._rows.tables.of()}{condition}"
+        return int(source.all(sql)[0][0])
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
@@ -141,7 +144,7 @@ class PostgresMaintenance:
             checked["vectors"] = state.model.vectors
             search = self._vectors.of_model(state.model)
             if search.wants_index() and not search.has_index():
-                name = index_name(self._rows.shards.all[0], state.model.mid)
+                name = index_name(self._rows.tables, state.model.mid)
                 found.append(f"vectors: there is no index {name!r}; run rebuild")
         found += self._compare(partial(progress, "comparing words") if progress is not None else None)
         graph = self._graph.compare(partial(progress, "comparing graph") if progress is not None else None)
@@ -151,10 +154,10 @@ class PostgresMaintenance:
         return found, checked
 
     def _count(self) -> KeptAndActual:
-        if self._rows.shards.spread and not self._rows.database.read_only:
-            with self._rows.locked() as transaction:  # no statement reads all shards at one moment: writers wait
-                return count(transaction.all, self._rows.shards)
-        return count(self._rows.all, self._rows.shards)
+        if self._rows.tables.distributed and not self._rows.database.read_only:
+            with self._rows.locked() as transaction:  # no statement reads all workers at one moment: writers wait
+                return count(transaction.all, self._rows.tables)
+        return count(self._rows.all, self._rows.tables)
 
     def _compare(self, report: Progress | None) -> list[str]:
         rows = self._rows
@@ -168,11 +171,9 @@ class PostgresMaintenance:
             else:
                 stack.enter_context(rows.snapshot())
                 rows.database.ask(lambda connection: connection.execute("SET LOCAL statement_timeout = 0"))
-            found: list[str] = []
-            for shard in rows.shards.all:
-                found += comparison.problems(source.all, shard, rows.root, rows.analyzer, report)
+            found = comparison.problems(source.all, rows.tables, rows.analyzer, report)
             ((kept,),) = source.all("SELECT terms FROM heads WHERE cid = %s", (rows.root,))
-            actual = self._sum(source, "coalesce(sum(length), 0)", "passages")
+            actual = self._one(source, "coalesce(sum(length), 0)", rows.tables.passages)
         if kept != actual:
             found.append(f"terms: the count says {kept:,}, there are {actual:,}; run rebuild")
         return found

@@ -22,6 +22,13 @@ def is_plain(text: str) -> bool:
     return "\0" not in text and _ESCAPE not in text
 
 
+def stored(text: str) -> bytes:
+    """Return the text as the server has it."""
+    if is_plain(text):
+        return text.encode()
+    return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0").encode()
+
+
 def without_digits(sql: str) -> str:
     """Return the SQL of a text in which the two characters of a NUL are one."""
     return f"regexp_replace({sql}, chr(1114111) || '[01]', chr(1114111), 'g')"
@@ -31,9 +38,7 @@ class _Text(Dumper):
     format = Format.TEXT
 
     def dump(self, obj: str) -> Buffer | None:
-        if is_plain(obj):
-            return obj.encode()
-        return obj.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0").encode()
+        return stored(obj)
 
 
 class _TextLoader(Loader):

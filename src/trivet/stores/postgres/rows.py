@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from trivet.errors import CollectionDroppedError
 from trivet.stores.contract import read_again
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.database import Database
-from trivet.stores.postgres.shards import Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.transaction import Transaction, new_version
 from trivet.text.analysis import Analyzer
 
@@ -27,25 +27,25 @@ def bm25_table(address: Address, root: int) -> str:
 class Rows:
     """Access to the rows of one collection."""
 
-    def __init__(self, database: Database, shards: Shards, name: str, analyzer: Analyzer) -> None:
-        self.database, self.shards, self.name, self.analyzer = database, shards, name, analyzer
+    def __init__(self, database: Database, tables: Tables, name: str, analyzer: Analyzer) -> None:
+        self.database, self.tables, self.name, self.analyzer = database, tables, name, analyzer
         self.all = database.all
 
     @property
     def root(self) -> int:
         """The number of the collection."""
-        return self.shards.root
+        return self.tables.root
 
     @property
     def bm25_table(self) -> str:
         """The name of the collection's table for pg_textsearch."""
         return bm25_table(self.database.address, self.root)
 
-    def by_number(self, sql: str, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
-        return self.shards.rows_by_number(self.all, sql, numbers)
+    def by_number(self, head: str, column: str, numbers: Iterable[int], tail: str = "") -> list[tuple[Any, ...]]:
+        return self.tables.select(self.all, head, column, numbers, tail)
 
-    def by_id(self, sql: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        return self.shards.rows_by_id(self.all, sql, ids)
+    def by_id(self, head: str, column: str, ids: Iterable[str], tail: str = "") -> list[tuple[Any, ...]]:
+        return self.tables.select_ids(self.all, head, column, ids, tail)
 
     def head(self, columns: str) -> tuple[Any, ...]:
         """Read columns of the collection's row in ``heads``; ``NotFoundError`` where the collection was dropped."""
@@ -56,7 +56,7 @@ class Rows:
 
     def dropped(self) -> CollectionDroppedError:
         """Return the error for a collection that is no longer there."""
-        return CollectionDroppedError(f"collection: {self.name!r} was dropped")
+        return CollectionDroppedError(f"collection: {self.name!r} was dropped, or moved to other tables; open it again")
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
         """Let this thread read one state of the collection until the block ends."""
@@ -70,7 +70,7 @@ class Rows:
             row = connection.execute(sql, (self.root,)).fetchone()
             if row is None:
                 raise self.dropped()
-            yield Transaction(connection, self.shards, self.analyzer, row[0], self.bm25_table if row[1] else None)
+            yield Transaction(connection, self.tables, self.analyzer, row[0], self.bm25_table if row[1] else None)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Transaction]:

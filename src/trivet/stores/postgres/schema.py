@@ -2,16 +2,20 @@
 
 Numbered migrations, each applied once, in one transaction under an advisory lock. The column ``cid`` is part of every
 primary, unique and foreign key and the first column of every index; numbers come from the application; there are no
-triggers and no defaults. So a Citus cluster can distribute the same tables by ``cid``, with all rows of one shard on
-one worker. Foreign keys and indexes are made after the tables are distributed, as Citus requires.
+triggers and no defaults. So a Citus cluster can distribute the same tables by ``cid``, with all rows of one collection
+on one worker. Foreign keys and indexes are made after the tables are distributed, as Citus requires.
+
+Migration 7 makes a second set of some tables, for collections that are distributed by document (``tables.py``).
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass
 
 from trivet.stores.bm25 import K1, B
+from trivet.stores.postgres.tables import BY_DOCUMENT, MAX_PARTS, SET_PREFIX
 
 #: The advisory lock of migrations; any fixed number would do.
 MIGRATION_LOCK = 0x7472_6976_6574
@@ -210,6 +214,39 @@ CREATE INDEX documents_expires ON documents (cid, expires) WHERE expires IS NOT 
 ALTER TABLE heads ADD COLUMN pruned bigint;  -- NULL: never
 """
 
+#: Migration 7: the tables of collections that are distributed by document.
+BY_PART = f"""
+CREATE TABLE {SET_PREFIX}parts (            -- one row for each part of a collection
+    cid bigint NOT NULL,
+    part integer NOT NULL,
+    PRIMARY KEY (cid, part)
+);
+CREATE TABLE {SET_PREFIX}documents (
+    part integer NOT NULL, LIKE documents, PRIMARY KEY (cid, part, did), UNIQUE (cid, part, id)
+);
+CREATE TABLE {SET_PREFIX}passages (part integer NOT NULL, LIKE passages, PRIMARY KEY (cid, part, pid));
+CREATE TABLE {SET_PREFIX}vectors (part integer NOT NULL, LIKE vectors, PRIMARY KEY (cid, part, mid, pid));
+CREATE TABLE {SET_PREFIX}fields (part integer NOT NULL, LIKE fields, PRIMARY KEY (cid, part, did, place));
+CREATE TABLE {SET_PREFIX}postings (
+    part integer NOT NULL, LIKE postings INCLUDING STORAGE, PRIMARY KEY (cid, term, part, first)
+);
+"""
+
+BY_NUMBER = f"""
+CREATE INDEX {SET_PREFIX}documents_did ON {SET_PREFIX}documents (cid, did);
+CREATE INDEX {SET_PREFIX}passages_pid ON {SET_PREFIX}passages (cid, pid);
+"""
+
+BY_PART_KEYS = f"""
+ALTER TABLE {SET_PREFIX}passages ADD FOREIGN KEY (cid, part, did)
+    REFERENCES {SET_PREFIX}documents (cid, part, did) ON DELETE CASCADE;
+ALTER TABLE {SET_PREFIX}vectors ADD FOREIGN KEY (cid, part, pid)
+    REFERENCES {SET_PREFIX}passages (cid, part, pid) ON DELETE CASCADE;
+ALTER TABLE {SET_PREFIX}fields ADD FOREIGN KEY (cid, part, did)
+    REFERENCES {SET_PREFIX}documents (cid, part, did) ON DELETE CASCADE;
+"""
+LATER_BY_PART = tuple(f"{SET_PREFIX}{table}" for table in ("parts", *BY_DOCUMENT))
+
 #: Tables that every worker of a cluster has, and tables that are distributed by ``cid``.
 REFERENCE = ("numbers", "collections", "keys")
 LATER_REFERENCE = ("key_filters", "generation")  # of migration 4
@@ -290,8 +327,7 @@ class Server:
 
 def m001_create_tables(server: Server) -> list[str]:
     """Return the statements of migration 1."""
-    inverted = INVERTED.format(cid="cid, " if "btree_gin" in server.extensions else "")
-    return [*statements(TABLES), *_distribution(server), *statements(KEYS), *statements(INDEXES + inverted)]
+    return [*statements(TABLES), *_distribution(server), *statements(KEYS), *statements(INDEXES + _inverted(server))]
 
 
 def m002_add_postings(server: Server) -> list[str]:
@@ -306,8 +342,8 @@ def m003_add_timeline(server: Server) -> list[str]:
 
 def m004_add_key_filters(server: Server) -> list[str]:
     """Return the statements of migration 4."""
-    spread = [f"SELECT create_reference_table('{name}')" for name in LATER_REFERENCE] if server.citus else []
-    return [*statements(KEY_FILTERS), *spread, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
+    shared = [f"SELECT create_reference_table('{name}')" for name in LATER_REFERENCE] if server.citus else []
+    return [*statements(KEY_FILTERS), *shared, f"INSERT INTO generation VALUES ('{secrets.token_hex(16)}')"]
 
 
 def m005_add_expiry(server: Server) -> list[str]:
@@ -320,6 +356,19 @@ def m006_share_migrations(server: Server) -> list[str]:
     return ["SELECT create_reference_table('migrations')"] if server.citus else []
 
 
+def m007_add_tables_by_part(server: Server) -> list[str]:
+    """Return the statements of migration 7."""
+    made = f"(?:{'|'.join(BY_DOCUMENT)})"
+    scripts = f"{INDEXES}{_inverted(server)}{EXPIRY}"
+    indexes = [
+        re.sub(r"^CREATE INDEX (\w+) ON ", rf"CREATE INDEX {SET_PREFIX}\1 ON {SET_PREFIX}", statement)
+        for statement in statements(scripts)
+        if re.match(rf"CREATE INDEX \w+ ON {made} ", statement)
+    ]
+    keys = statements(BY_PART_KEYS + BY_NUMBER)
+    return [*statements(BY_PART), *_distribution_by_part(server), *keys, *indexes]
+
+
 MIGRATIONS = (
     m001_create_tables,
     m002_add_postings,
@@ -327,14 +376,22 @@ MIGRATIONS = (
     m004_add_key_filters,
     m005_add_expiry,
     m006_share_migrations,
+    m007_add_tables_by_part,
 )
+
+
+SPREAD_UNTIL = 7  # the migration before which a collection could have tables by ``spread``
+
+
+def _inverted(server: Server) -> str:
+    return INVERTED.format(cid="cid, " if "btree_gin" in server.extensions else "")
 
 
 def _distributed(server: Server, names: tuple[str, ...]) -> list[str]:
     if not server.citus:
         return []
-    spread = [f"SELECT create_distributed_table('{name}', 'cid', colocate_with => 'documents')" for name in names]
-    return ["SET LOCAL citus.multi_shard_modify_mode TO 'sequential'", *spread]
+    distributed = [f"SELECT create_distributed_table('{name}', 'cid', colocate_with => 'documents')" for name in names]
+    return ["SET LOCAL citus.multi_shard_modify_mode TO 'sequential'", *distributed]
 
 
 def _distribution(server: Server) -> list[str]:
@@ -346,6 +403,19 @@ def _distribution(server: Server) -> list[str]:
         *(f"SELECT create_reference_table('{name}')" for name in REFERENCE),
         f"SELECT create_distributed_table('{leader}', 'cid')",
         *(f"SELECT create_distributed_table('{name}', 'cid', colocate_with => '{leader}')" for name in others),
+    ]
+
+
+def _distribution_by_part(server: Server) -> list[str]:
+    """Return what distributes the tables of migration 7, each with as many shards as there may be parts."""
+    if not server.citus:
+        return []
+    leader, *others = LATER_BY_PART
+    shards = f"least({MAX_PARTS}, current_setting('citus.shard_count')::integer)"
+    return [
+        "SET LOCAL citus.multi_shard_modify_mode TO 'sequential'",
+        f"SELECT create_distributed_table('{leader}', 'part', shard_count => {shards}, colocate_with => 'none')",
+        *(f"SELECT create_distributed_table('{name}', 'part', colocate_with => '{leader}')" for name in others),
     ]
 
 

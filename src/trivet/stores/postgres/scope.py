@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.stores.postgres.database import Select
 from trivet.stores.postgres.filter_sql import Sql, compile_filter
-from trivet.stores.postgres.shards import Shard, Shards
+from trivet.stores.postgres.tables import Tables
 
 if TYPE_CHECKING:
     from trivet.filters import Filter
 
-MAX_KEPT = 250_000  # numbers of documents kept for one filter and shard: 2 MB
+MAX_KEPT = 250_000  # numbers of documents kept for one filter: 2 MB
 MAX_LISTED = 20_000  # numbers listed in a statement, so that the server need not apply the filter
 
 
 @dataclass(slots=True)
 class Allowed:
-    """The documents of one shard that a filter allows."""
+    """The documents of a collection that a filter allows."""
 
     count: int
     dids: Any  # a sorted array; None: too many to keep
@@ -38,24 +38,19 @@ class Scope:
     """The documents of a collection that a query may see."""
 
     select: Select
-    shards: Shards
+    tables: Tables
     where: Filter | None = None
     left_out: frozenset[int] = frozenset()
-    _allowed: dict[Shard, Allowed] = field(default_factory=dict)
+    _looked_up: list[Allowed] = field(default_factory=list)  # none or one, shared with ``without``
     _known: dict[int, bool] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of_one(cls, select: Select, shards: Shards, did: int) -> Scope:
+    def of_one(cls, select: Select, tables: Tables, did: int) -> Scope:
         """Return the scope of one document."""
         import numpy as np
 
-        scope = cls(select, shards)
-        there = shards.by_number([did])
-        for shard in shards.all:
-            one = np.array([did] if shard in there else [], dtype=np.int64)
-            scope._allowed[shard] = Allowed(len(one), one)
-        return scope
+        return cls(select, tables, _looked_up=[Allowed(1, np.array([did], dtype=np.int64))])
 
     def without(self, dids: Iterable[int]) -> Scope:
         """Return this scope without some documents; what was looked up is shared."""
@@ -64,9 +59,7 @@ class Scope:
     @property
     def count(self) -> int:
         """The number of documents that the filter allows; the excluded ones, which are few, are counted too."""
-        if self._is_whole:
-            return sys.maxsize
-        return sum(self.allowed(shard).count for shard in self.shards.all)
+        return sys.maxsize if self._is_whole else self.allowed.count
 
     @property
     def is_few(self) -> bool:
@@ -75,56 +68,61 @@ class Scope:
 
     @property
     def _is_whole(self) -> bool:
-        return self.where is None and not self._allowed
+        return self.where is None and not self._looked_up
 
-    def allowed(self, shard: Shard) -> Allowed:
-        """Return the allowed documents of a shard, looked up once; a second leg waits for the first."""
+    @property
+    def allowed(self) -> Allowed:
+        """The allowed documents, looked up once; a second leg waits for the first."""
         with self._lock:
-            if shard not in self._allowed:
-                self._allowed[shard] = self._read(shard)
-            return self._allowed[shard]
+            if not self._looked_up:
+                self._looked_up.append(self._read())
+            return self._looked_up[0]
 
-    def _read(self, shard: Shard) -> Allowed:
+    def _read(self) -> Allowed:
         import numpy as np
 
-        condition, values = self._condition(shard)
-        some = f"SELECT d.did FROM documents d WHERE d.cid = {shard.cid} AND ({condition}) LIMIT {MAX_KEPT + 1}"
-        sql = f"SELECT count(*), string_agg(int8send(x.did), ''::bytea) FROM ({some}) x"
-        count, raw = self.select(sql, values)[0]
+        condition, values = self._condition()
+        source = f"FROM {self.tables.documents} d WHERE {self.tables.of('d')} AND ({condition})"
+        some = f"SELECT d.did {source} LIMIT {MAX_KEPT + 1}"
+        count, raw = self.select(f"SELECT count(*), string_agg(int8send(x.did), ''::bytea) FROM ({some}) x", values)[0]
         if count > MAX_KEPT:
-            sql = f"SELECT count(*) FROM documents d WHERE d.cid = {shard.cid} AND ({condition})"
-            return Allowed(int(self.select(sql, values)[0][0]), None)
+            return Allowed(int(self.select(f"SELECT count(*) {source}", values)[0][0]), None)
         return Allowed(int(count), np.sort(np.frombuffer(raw or b"", dtype=">i8").astype(np.int64)))
 
-    def _condition(self, shard: Shard) -> Sql:
-        return compile_filter(self.where, shard.cid) if self.where is not None else ("true", [])
+    def _condition(self) -> Sql:
+        return compile_filter(self.where, self.tables) if self.where is not None else ("true", [])
 
-    def within(self, column: str, shard: Shard) -> Sql:
+    def within(self, column: str) -> Sql:
         """Return `` AND …`` for a statement whose ``column`` is the number of a document, and its values."""
-        sql, values = "", []
+        sql = ""
+        values: list[Any] = []
         if not self._is_whole:
-            allowed = self.allowed(shard)
+            allowed = self.allowed
             if allowed.count <= MAX_LISTED:
-                sql, values = f" AND {column} = ANY(%s::bigint[])", [allowed.dids.tolist()]
+                condition, values = self.tables.having(column, allowed.dids.tolist())
+                sql = f" AND {condition}"
             else:
-                condition, bound = self._condition(shard)
-                found = f"SELECT d.did FROM documents d WHERE d.cid = {shard.cid} AND ({condition})"
-                sql, values = f" AND {column} IN ({found})", list(bound)
+                condition, bound = self._condition()
+                same = f"{self.tables.beside('d', column.partition('.')[0])} AND d.did = {column}"
+                found = f"SELECT 1 FROM {self.tables.documents} d WHERE {same} AND ({condition})"
+                sql, values = f" AND EXISTS ({found})", list(bound)
         if self.left_out:
             sql, values = f"{sql} AND {column} <> ALL(%s::bigint[])", [*values, list(self.left_out)]
         return sql, values
 
-    def passages(self, shard: Shard) -> tuple[Any, Any]:
+    def passages(self) -> tuple[Any, Any]:
         """Return the passages of the allowed documents and the document of each, as arrays; only where they are few."""
         import numpy as np
 
-        allowed = self.allowed(shard)
+        allowed = self.allowed
         if allowed.passages is None:
-            rows = self.select(
+            rows = self.tables.select(
+                self.select,
                 "SELECT string_agg(int8send(p.pid), ''::bytea ORDER BY p.pid), "
                 "string_agg(int8send(p.did), ''::bytea ORDER BY p.pid) "
-                f"FROM passages p WHERE p.cid = {shard.cid} AND p.did = ANY(%s::bigint[])",
-                (allowed.dids.tolist(),),
+                f"FROM {self.tables.passages} p",
+                "p.did",
+                allowed.dids.tolist(),
             )
             pids, dids = (np.frombuffer(raw or b"", dtype=">i8").astype(np.int64) for raw in rows[0])
             allowed.passages = (pids, dids)
@@ -137,18 +135,18 @@ class Scope:
         if self._is_whole:
             self._known.update(dict.fromkeys(wanted, True))
             return
-        for shard, own in self.shards.by_number(wanted).items():
-            self._known.update(self._look_up(shard, own))
+        self._known.update(self._look_up(wanted))
 
-    def _look_up(self, shard: Shard, dids: list[int]) -> dict[int, bool]:
+    def _look_up(self, dids: list[int]) -> dict[int, bool]:
         import numpy as np
 
-        allowed = self.allowed(shard)
+        allowed = self.allowed
         if allowed.dids is not None:
             return dict(zip(dids, np.isin(dids, allowed.dids).tolist(), strict=True))
-        condition, values = self._condition(shard)
-        sql = f"SELECT d.did FROM documents d WHERE d.cid = {shard.cid} AND d.did = ANY(%s::bigint[]) AND ({condition})"
-        found = {did for (did,) in self.select(sql, [dids, *values])}
+        condition, values = self._condition()
+        among, numbers = self.tables.having("d.did", dids)
+        sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {among} AND ({condition})"
+        found = {did for (did,) in self.select(sql, [*numbers, *values])}
         return {did: did in found for did in dids}
 
     def __contains__(self, did: int) -> bool:

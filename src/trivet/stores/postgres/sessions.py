@@ -26,8 +26,9 @@ class PostgresSessions:
         self.adjacent, self.drop_caches = known.adjacent, known.drop
 
     def _keys_in_use(self) -> list[str]:
-        sql = "SELECT 1 FROM fields WHERE cid = ANY(%s) AND key = %s LIMIT 1"
-        return [key for key in SESSION_KEYS if self._rows.all(sql, (self._rows.shards.cids, key))]
+        tables = self._rows.tables
+        sql = f"SELECT 1 FROM {tables.fields} WHERE {tables.of()} AND key = %s LIMIT 1"
+        return [key for key in SESSION_KEYS if self._rows.all(sql, (key,))]
 
     def _read(self, keys: Sequence[str], dids: Sequence[int]) -> Adjacent:
         metas = self._metas(dids)
@@ -57,12 +58,12 @@ class PostgresSessions:
         found: dict[int, list[int]] = {}
         for did, other in having(self._rows, wanted, nearest):
             found.setdefault(did, []).append(other)
-        # each shard has answered for itself
+        # each part of a distributed collection has answered for itself
         return {did: sorted(others, key=lambda other: abs(other - did)) for did, others in found.items()}
 
     def _metas(self, dids: Sequence[int]) -> dict[int, _Meta]:
-        sql = "SELECT did, meta FROM documents WHERE cid = %s AND did = ANY(%s)"
-        return {did: json.loads(meta) for did, meta in self._rows.by_number(sql, dids)}
+        rows = self._rows.by_number(f"SELECT did, meta FROM {self._rows.tables.documents}", "did", dids)
+        return {did: json.loads(meta) for did, meta in rows}
 
 
 def _session_key(keys: Sequence[str], meta: _Meta) -> str | None:

@@ -16,10 +16,11 @@ from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.collection import PostgresCollection
 from trivet.stores.postgres.database import Database, is_store
 from trivet.stores.postgres.keys import PostgresKeys
-from trivet.stores.postgres.schema import DISTRIBUTED, LATER
-from trivet.stores.postgres.shards import Shards
+from trivet.stores.postgres.redistribute import add_parts, delete, move, new_number
+from trivet.stores.postgres.schema import DISTRIBUTED, LATER, LATER_BY_PART
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.transaction import add_token
-from trivet.stores.postgres.vector_search import drop_indexes
+from trivet.stores.postgres.vector_search import drop_index
 from trivet.types import Progress
 
 
@@ -41,8 +42,6 @@ class PostgresStore:
         found = self._find(name)
         if found is None:
             given = {key: value for key, value in config.items() if value is not None}
-            if self.database.address.spread:
-                given["spread"] = self.database.address.spread
             self._create(name, given, settings)
             found = self._find(name)
             assert found is not None
@@ -60,23 +59,30 @@ class PostgresStore:
         found = self.database.all("SELECT cid, config FROM collections WHERE name = %s", (name,))
         return (found[0][0], json.loads(found[0][1])) if found else None
 
+    def _known(self, name: str) -> tuple[int, dict[str, Any]]:
+        found = self._find(name)
+        if found is None:
+            raise NotFoundError(f"collection: {name!r} does not exist; there are: {', '.join(self.names()) or 'none'}")
+        return found
+
     def _create(self, name: str, config: Mapping[str, Any], settings: str) -> None:
         """Create a collection, unless another process does at the same time."""
-        spread = int(config.get("spread", 0))
+        by_document = self.database.address.distribute == "documents"
         with self.database.write() as connection:
-            row = connection.execute(
-                "UPDATE numbers SET value = value + %s WHERE name = 'collection' RETURNING value", (1 + spread,)
-            ).fetchone()
-            assert row is not None
-            cid = int(row[0]) - spread  # the numbers after it are those of the shards
+            cid = new_number(connection)
+            if by_document:
+                config = {**config, "parts": add_parts(connection, self.database.server, cid)}
             created = connection.execute(
                 "INSERT INTO collections (cid, name, config, created) VALUES (%s, %s, %s, %s) "
                 "ON CONFLICT (name) DO NOTHING",
                 (cid, name, json.dumps(config), time.time()),
             ).rowcount
             if not created:
+                delete(connection, [cid])
                 return
-            bm25 = self.database.server.bm25 and not spread and bm25_table.create(connection, self._bm25_table(cid))
+            bm25 = (
+                self.database.server.bm25 and not by_document and bm25_table.create(connection, self._bm25_table(cid))
+            )
             connection.execute(
                 "INSERT INTO heads (cid, settings, mid, bm25, version, documents, passages, terms, last_document, "
                 "last_passage, last_removed, last_model, last_feedback) "
@@ -92,21 +98,29 @@ class PostgresStore:
         return [name for (name,) in self.database.all("SELECT name FROM collections ORDER BY name")]
 
     def drop(self, name: str) -> None:
-        found = self._find(name)
-        if found is None:
-            raise NotFoundError(f"collection: {name!r} does not exist; there are: {', '.join(self.names()) or 'none'}")
-        cid, config = found
-        shards = Shards.of(cid, config.get("spread", 0))
+        cid, config = self._known(name)
+        tables = Tables(cid, tuple(config.get("parts", ())))
         mids = [mid for (mid,) in self.database.all("SELECT mid FROM models WHERE cid = %s", (cid,))]
         with self.database.write() as connection:
             connection.execute("SELECT 1 FROM heads WHERE cid = %s FOR UPDATE", (cid,))
-            for number in sorted({cid, *shards.cids}):
-                for table in ("vectors", "fields", "passages", *DISTRIBUTED, *LATER):
-                    connection.execute(f"DELETE FROM {table} WHERE cid = %s", (number,))
+            delete(connection, [cid])
             connection.execute("DELETE FROM collections WHERE cid = %s", (cid,))
             connection.execute(f"DROP TABLE IF EXISTS {self._bm25_table(cid)}")
         for mid in mids:
-            drop_indexes(self.database, shards, mid)
+            drop_index(self.database, tables, mid)
+
+    def redistribute(self, name: str, by: str) -> bool:
+        cid, config = self._known(name)
+        if bool(config.get("parts")) == (by == "documents"):
+            return False
+        mids = [mid for (mid,) in self.database.all("SELECT mid FROM models WHERE cid = %s", (cid,))]
+        with self.database.write() as connection:
+            connection.execute("SET LOCAL statement_timeout TO 0")
+            move(connection, self.database.server, cid, config, by)
+            connection.execute(f"DROP TABLE IF EXISTS {self._bm25_table(cid)}")
+        for mid in mids:
+            drop_index(self.database, Tables(cid), mid)
+        return True
 
     # --- the whole store ----------------------------------------------------------------------------------------------
 
@@ -149,7 +163,7 @@ class PostgresStore:
 
     def reclaim(self) -> None:
         """Let the server reuse the space of deleted rows, in the tables that this role may vacuum."""
-        tables = ", ".join(map(self.database.address.qualified, (*DISTRIBUTED, *LATER)))
+        tables = ", ".join(map(self.database.address.qualified, (*DISTRIBUTED, *LATER, *LATER_BY_PART)))
         self.database.outside(lambda connection: connection.execute(f"VACUUM {tables}"))
 
     def files(self) -> set[Path]:

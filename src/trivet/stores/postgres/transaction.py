@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import psycopg
 
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.schema import KEPT_TOKENS
-from trivet.stores.postgres.shards import Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.text.analysis import Analyzer
 
 PRUNE_EVERY = 1_024  # versions between two deletions of tokens that are too old
@@ -22,7 +22,7 @@ class Transaction:
     """A transaction that holds the lock on the collection's row in ``heads``: writers of a collection take turns."""
 
     connection: Connection
-    shards: Shards
+    tables: Tables
     analyzer: Analyzer
     settings: str
     bm25_table: str | None  # the collection's table for pg_textsearch, if there is one
@@ -30,7 +30,7 @@ class Transaction:
     @property
     def root(self) -> int:
         """The number of the collection."""
-        return self.shards.root
+        return self.tables.root
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
         return self.connection.execute(sql, values or None)
@@ -38,11 +38,11 @@ class Transaction:
     def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.execute(sql, values).fetchall()
 
-    def by_number(self, sql: str, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
-        return self.shards.rows_by_number(self.all, sql, numbers)
+    def by_number(self, head: str, column: str, numbers: Iterable[int], tail: str = "") -> list[tuple[Any, ...]]:
+        return self.tables.select(self.all, head, column, numbers, tail)
 
-    def by_id(self, sql: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        return self.shards.rows_by_id(self.all, sql, ids)
+    def by_id(self, head: str, column: str, ids: Iterable[str], tail: str = "") -> list[tuple[Any, ...]]:
+        return self.tables.select_ids(self.all, head, column, ids, tail)
 
     def take(self, counter: str, amount: int) -> int:
         """Reserve ``amount`` numbers of a counter; return the first."""
@@ -56,6 +56,16 @@ class Transaction:
                 "UPDATE heads SET documents = documents + %s, passages = passages + %s, terms = terms + %s "
                 "WHERE cid = %s",
                 (documents, passages, terms, self.root),
+            )
+
+    def count_terms(self, frequencies: Mapping[str, int]) -> None:
+        """Add to the number of passages that have each term."""
+        if frequencies:
+            self.execute(
+                f"INSERT INTO lexicon AS l (cid, term, passages) SELECT {self.root}, x.term, x.n "
+                "FROM unnest(%s::text[], %s::bigint[]) AS x(term, n) "
+                "ON CONFLICT (cid, term) DO UPDATE SET passages = l.passages + excluded.passages",
+                (list(frequencies), list(frequencies.values())),
             )
 
 

@@ -8,12 +8,11 @@ same, and where the last step takes too long there is still a result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from trivet.stores.contract import Found, State
 from trivet.stores.postgres.database import Database, SlowError
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.shards import Shard, Shards
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.ranking import best_passages
 
 STEPS = (0.6, 0.45)  # similarities searched for before the threshold; 0.6 is the default of pg_trgm
@@ -25,7 +24,7 @@ class PostgresTrigrams:
     """The trigrams of one collection."""
 
     database: Database
-    shards: Shards
+    tables: Tables
 
     def is_current(self, state: State) -> bool:
         return True  # the server updates its indexes with every write
@@ -51,27 +50,19 @@ class PostgresTrigrams:
         return found, ("pg_trgm",)
 
     def _at_least(self, threshold: float, keywords: str, depth: int, scope: Scope | None) -> list[Found]:
-        rows = self.database.together(
-            lambda shard: self._of_shard(shard, threshold, keywords, depth, scope), self.shards.all
-        )
-        return best_passages([row for own in rows for row in own], depth)
-
-    def _of_shard(self, shard: Shard, threshold: float, keywords: str, depth: int, scope: Scope | None) -> list[Found]:
-        within, values = scope.within("p.did", shard) if scope is not None else ("", [])
+        within, values = scope.within("p.did") if scope is not None else ("", [])
         local = (
             f"SET LOCAL pg_trgm.word_similarity_threshold TO {max(threshold, 0.01):.6f}; "
             f"SET LOCAL statement_timeout TO {int(min(STEP_SECONDS, self.database.address.statement_timeout) * 1000)}"
         )
+        sql = (
+            f"SELECT word_similarity(%s, p.body) AS score, p.pid, p.did FROM {self.tables.passages} p "
+            f"WHERE {self.tables.of('p')} AND %s <%% p.body{within} ORDER BY score DESC, p.did, p.pid LIMIT %s"
+        )
         limit = depth + depth // 2 + 16
         while True:
-            rows: list[tuple[Any, ...]] = self.database.all_within(
-                local,
-                "WITH alike AS MATERIALIZED (SELECT word_similarity(%s, p.body) AS score, p.pid, p.did "
-                f"FROM passages p WHERE p.cid = {shard.cid} AND %s <%% p.body{within}) "
-                "SELECT score, pid, did FROM alike WHERE score >= %s ORDER BY score DESC, did, pid LIMIT %s",
-                (keywords, keywords, *values, threshold, limit),
-            )
-            found = best_passages(rows, depth)
+            rows = self.database.all_within(local, sql, (keywords, keywords, *values, limit))
+            found = best_passages([row for row in rows if row[0] >= threshold], depth)
             if len(found) >= depth or len(rows) < limit:
                 return found
             limit *= 4

@@ -1,7 +1,7 @@
 """The nearest passages of one embedding model, by pgvector.
 
 A small collection, or the few documents that a narrow filter leaves, is compared exactly. Otherwise an HNSW index, one
-for each model and shard, proposes candidates and the exact cosine ranks them. With a filter that allows many documents
+for each model, proposes candidates and the exact cosine ranks them. With a filter that allows many documents
 the index is read further (``hnsw.iterative_scan``; in relaxed order, so the rows are sorted again) and its rows are
 checked against the filter.
 """
@@ -15,7 +15,7 @@ from trivet.errors import ModelReplacedError
 from trivet.stores.contract import Found, Model
 from trivet.stores.postgres.database import Connection, Database
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.shards import Shard, Shards
+from trivet.stores.postgres.tables import PARTS, Tables, index_name
 from trivet.stores.ranking import best_passages
 
 if TYPE_CHECKING:
@@ -26,21 +26,14 @@ EXACT_UP_TO = 8_000  # documents that a scope allows, for the same reason
 MAX_READ = 20_000  # rows read from the index before the exact comparison is cheaper
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000  # dimensions that an index of pgvector takes
 OVERSAMPLING = 2  # candidates for each result where the index has half the precision
+#: Of each part of a distributed collection: rows beside twice its share, and the fewest and most candidates.
+LEAST_OF_A_PART, CANDIDATES = 16, (40, 200)
 
 
-def index_name(shard: Shard, mid: int) -> str:
-    """Return the name of the HNSW index of a model."""
-    return f"meaning_{shard.cid}_{mid}"
-
-
-def drop_indexes(database: Database, shards: Shards, mid: int) -> None:
-    """Drop the HNSW indexes of a model."""
-
-    def drop(connection: Connection) -> None:
-        for shard in shards.all:
-            connection.execute(f"DROP INDEX IF EXISTS {database.address.qualified(index_name(shard, mid))}")
-
-    database.outside(drop)
+def drop_index(database: Database, tables: Tables, mid: int) -> None:
+    """Drop the HNSW index of a model."""
+    name = database.address.qualified(index_name(tables, mid))
+    database.outside(lambda connection: connection.execute(f"DROP INDEX IF EXISTS {name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,7 @@ class VectorSearch:
     """The vectors of one model of a collection."""
 
     database: Database
-    shards: Shards
+    tables: Tables
     model: Model
 
     @property
@@ -63,11 +56,10 @@ class VectorSearch:
         literal = f"[{','.join(map(repr, vector.tolist()))}]"
         few = not self._is_large or (scope is not None and scope.count <= EXACT_UP_TO)
         search = self._exact if few else self._by_index
-        rows = self.database.together(lambda shard: search(shard, literal, depth, scope), self.shards.all)
-        found = best_passages([row for own in rows for row in own], depth)
+        found = search(literal, depth, scope)
         # checked after the vectors were read: a model that is still there had all of its vectors then
-        if (not found or self.shards.spread) and not self.database.all(
-            "SELECT 1 FROM models WHERE cid = %s AND mid = %s", (self.shards.root, self.model.mid)
+        if (not found or self.tables.distributed) and not self.database.all(
+            f"SELECT 1 FROM models WHERE {self.tables.of()} AND mid = {self.model.mid}"
         ):
             raise ModelReplacedError("the collection was re-embedded with another model meanwhile")
         return found
@@ -76,35 +68,30 @@ class VectorSearch:
     def _is_large(self) -> bool:
         return self.model.vectors >= INDEX_FROM and self.index_type is not None
 
-    def _exact(self, shard: Shard, literal: str, depth: int, scope: Scope | None) -> list[Found]:
-        within, values = scope.within("v.did", shard) if scope is not None else ("", [])
+    @property
+    def _source(self) -> str:
+        return f"FROM {self.tables.vectors} v WHERE {self.tables.of('v')} AND v.mid = {self.model.mid}"
+
+    def _exact(self, literal: str, depth: int, scope: Scope | None) -> list[Found]:
+        within, values = scope.within("v.did") if scope is not None else ("", [])
+        sql = (
+            f"SELECT v.data <=> %s::vector AS far, v.pid, v.did {self._source}{within} ORDER BY far, did, pid LIMIT %s"
+        )
         limit = depth + depth // 2 + 16
         while True:
-            rows = self.database.planned(
-                "WITH few AS MATERIALIZED (SELECT v.pid, v.did, v.data <=> %s::vector AS far FROM vectors v "
-                f"WHERE v.cid = {shard.cid} AND v.mid = {self.model.mid}{within}) "
-                "SELECT 1 - far, pid, did FROM few ORDER BY far, did, pid LIMIT %s",
-                (literal, *values, limit),
-            )
+            rows = self.database.planned(sql, (literal, *values, limit))
             found = _best(rows, depth)
             if len(found) >= depth or len(rows) < limit:
                 return found
             limit *= 4  # the passages of a few long documents fill the list
 
-    def _by_index(self, shard: Shard, literal: str, depth: int, scope: Scope | None) -> list[Found]:
+    def _by_index(self, literal: str, depth: int, scope: Scope | None) -> list[Found]:
         limit = depth + depth // 2 + 16
         if scope is not None:
             limit = max(limit, int(limit * 1.5 * self.model.vectors / max(1, scope.count)))
-        kind, dim = self.index_type, self.model.dim
-        distance = f"(v.data::{kind}({dim})) <=> %s::{kind}({dim})"
         while limit <= MAX_READ or scope is None:
-            candidates = limit * OVERSAMPLING if kind == "halfvec" else limit
-            rows = self.database.planned(
-                "WITH near AS MATERIALIZED (SELECT v.pid, v.did, v.data FROM vectors v "
-                f"WHERE v.cid = {shard.cid} AND v.mid = {self.model.mid} ORDER BY {distance} LIMIT %s) "
-                "SELECT 1 - (data <=> %s::vector), pid, did FROM near",
-                (literal, candidates, literal),
-            )
+            candidates = limit * OVERSAMPLING if self.index_type == "halfvec" else limit
+            rows = self._candidates(literal, candidates)
             if scope is not None:
                 scope.expect(did for _, _, did in rows)
             found = _best([row for row in rows if scope is None or row[2] in scope], depth)
@@ -113,7 +100,28 @@ class VectorSearch:
             limit *= 4
             if scope is not None and len(rows) < candidates:
                 break  # the index was read as far as pgvector does
-        return self._exact(shard, literal, depth, scope)  # no document may be missed
+        return self._exact(literal, depth, scope)  # no document may be missed
+
+    def _candidates(self, literal: str, most: int) -> list[tuple[Any, ...]]:
+        """Return the nearest passages that the index proposes; fewer than ``most`` where it has no more."""
+        kind, dim = self.index_type, self.model.dim
+        order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT %s"
+        if not self.tables.distributed:
+            sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {self._source} {order}"
+            return self.database.planned(sql, (literal, literal, most))
+        # an array: a cluster sends no LATERAL with a LIMIT to its workers; and a LIMIT for all is also that of each
+        row = f"SELECT concat_ws(' ', v.data <=> %s::vector, v.pid, v.did) {self._source} AND v.part = h.part {order}"
+        sql = f"SELECT ARRAY({row}) FROM {PARTS} h WHERE {self.tables.of('h')}"
+        each = min(most, 2 * most // len(self.tables.parts) + LEAST_OF_A_PART)
+        while True:
+            told = self.database.planned(sql, (literal, literal, each), min(max(CANDIDATES[0], each), CANDIDATES[1]))
+            parts = [[_parsed(row) for row in rows] for (rows,) in told]
+            nearest = sorted(row for rows in parts for row in rows)[:most]
+            # a part that is full and wholly among the nearest may have more of them
+            full = [rows for rows in parts if len(rows) == each and max(rows) <= nearest[-1]]
+            if each == most or not full:
+                return nearest
+            each = min(most, 4 * each)
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
@@ -122,30 +130,36 @@ class VectorSearch:
         return self._is_large and not self.database.read_only
 
     def has_index(self) -> bool:
-        """Tell whether there is a valid index for every shard."""
+        """Tell whether there is a valid index."""
         sql = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid"
-        names = [self.database.address.qualified(index_name(shard, self.model.mid)) for shard in self.shards.all]
-        return all(self.database.all(sql, (name,)) for name in names)
+        return bool(self.database.all(sql, (self._index,)))
 
     def build_index(self) -> None:
         """Build the index while others read and write; do nothing where another process builds it."""
-        with self.database.locked(index_name(self.shards.all[0], self.model.mid)) as granted:
+        with self.database.locked(index_name(self.tables, self.model.mid)) as granted:
             if granted and not self.has_index():
                 self.database.outside(self._build)
 
+    @property
+    def _index(self) -> str:
+        return self.database.address.qualified(index_name(self.tables, self.model.mid))
+
     def _build(self, connection: Connection) -> None:
-        home = self.database.server.vector_schema
-        for shard in self.shards.all:
-            name = index_name(shard, self.model.mid)
-            connection.execute(
-                f"DROP INDEX IF EXISTS {self.database.address.qualified(name)}"
-            )  # the rest of a killed process is not valid
-            connection.execute(
-                f"CREATE INDEX CONCURRENTLY {name} ON {self.database.address.qualified('vectors')} USING hnsw "
-                f"((data::{home}.{self.index_type}({self.model.dim})) {home}.{self.index_type}_cosine_ops) "
-                f"WHERE cid = {shard.cid} AND mid = {self.model.mid}"
-            )
+        home, kind = self.database.server.vector_schema, self.index_type
+        connection.execute(f"DROP INDEX IF EXISTS {self._index}")  # the rest of a killed process is not valid
+        connection.execute(
+            f"CREATE INDEX CONCURRENTLY {index_name(self.tables, self.model.mid)} "
+            f"ON {self.database.address.qualified(self.tables.vectors)} USING hnsw "
+            f"((data::{home}.{kind}({self.model.dim})) {home}.{kind}_cosine_ops) "
+            f"WHERE {self.tables.of()} AND mid = {self.model.mid}"
+        )
+
+
+def _parsed(row: str) -> tuple[float, int, int]:
+    far, pid, did = row.split()
+    return float(far), int(pid), int(did)
 
 
 def _best(rows: list[tuple[Any, ...]], depth: int) -> list[Found]:
-    return best_passages([row for row in rows if row[0] == row[0]], depth)  # NaN: the vector is all zeros
+    """Return the best of (distance, passage, document); NaN: the vector is all zeros."""
+    return best_passages([(1.0 - far, pid, did) for far, pid, did in rows if far == far], depth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from trivet.errors import InputError, TrivetError
@@ -12,14 +12,12 @@ from trivet.stores.contract import Found, Model, State, Text
 from trivet.stores.postgres import vector_rows
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.scope import Scope
-from trivet.stores.postgres.shards import Shard
-from trivet.stores.postgres.vector_search import VectorSearch, drop_indexes
+from trivet.stores.postgres.vector_search import VectorSearch, drop_index
 
 if TYPE_CHECKING:
     from trivet.types import Vector
 
 MAX_DIM = 16_000  # dimensions that pgvector stores
-_HAS_VECTOR = "(SELECT 1 FROM vectors w WHERE w.cid = %s AND w.mid = %s AND w.pid = p.pid)"
 
 Lock = Callable[[str], contextlib.AbstractContextManager[bool]]
 
@@ -45,7 +43,7 @@ class PostgresVectors:
 
     def of_model(self, model: Model) -> VectorSearch:
         """Return the search in the vectors of one model."""
-        return VectorSearch(self._rows.database, self._rows.shards, model)
+        return VectorSearch(self._rows.database, self._rows.tables, model)
 
     def _build_in_background(self, search: VectorSearch) -> None:
         if search.wants_index():
@@ -88,12 +86,12 @@ class PostgresVectors:
 
     def remove_other_models(self, mid: int) -> None:
         with self._rows.changing() as transaction:
-            for shard in self._rows.shards.all:
-                transaction.execute("DELETE FROM vectors WHERE cid = %s AND mid <> %s", (shard.cid, mid))
-            sql = "DELETE FROM models WHERE cid = %s AND mid <> %s RETURNING mid"
-            removed = transaction.all(sql, (self._rows.root, mid))
+            tables = transaction.tables
+            transaction.execute(f"DELETE FROM {tables.vectors} WHERE {tables.of()} AND mid <> %s", (mid,))
+            sql = f"DELETE FROM models WHERE {tables.of()} AND mid <> %s RETURNING mid"
+            removed = transaction.all(sql, (mid,))
         for (old,) in removed:
-            drop_indexes(self._rows.database, self._rows.shards, old)
+            drop_index(self._rows.database, tables, old)
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 
@@ -105,63 +103,66 @@ class PostgresVectors:
         return int(rows[0][0]) if rows else 0
 
     def next_missing(self, mid: int, after: int, limit: int) -> list[Text]:
+        tables = self._rows.tables
         sql = (
-            "SELECT p.pid, p.did, p.start, p.stop FROM passages p WHERE p.cid = %s AND p.pid > %s "
-            f"AND NOT EXISTS {_HAS_VECTOR} ORDER BY p.pid LIMIT %s"
+            f"SELECT p.pid, p.did, p.start, p.stop FROM {tables.passages} p WHERE {tables.of('p')} AND p.pid > %s "
+            f"AND NOT {self._has_vector(mid)} ORDER BY p.pid LIMIT %s"
         )
-        spans = sorted(
-            row
-            for shard in self._rows.shards.all
-            for row in self._rows.all(sql, (shard.cid, after, shard.cid, mid, limit))
-        )[:limit]
+        spans = self._rows.all(sql, (after, limit))
         # cut in Python, by its characters; and the text of a long document is read once for all its passages
-        sql = "SELECT did, title, text FROM documents WHERE cid = %s AND did = ANY(%s)"
         dids = list({did for _, did, _, _ in spans})
-        texts = {did: (title, text) for did, title, text in self._rows.by_number(sql, dids)}
+        rows = self._rows.by_number(f"SELECT did, title, text FROM {tables.documents}", "did", dids)
+        texts = {did: (title, text) for did, title, text in rows}
         return [(pid, did, texts[did][0], texts[did][1][start:stop]) for pid, did, start, stop in spans if did in texts]
 
+    def _has_vector(self, mid: int) -> str:
+        """Return the condition that a passage ``p`` has a vector of a model."""
+        tables = self._rows.tables
+        same = f"{tables.beside('w', 'p')} AND w.mid = {int(mid)} AND w.pid = p.pid"
+        return f"EXISTS (SELECT 1 FROM {tables.vectors} w WHERE {same})"
+
     def known(self, mid: int, pids: Sequence[int] | None = None) -> list[tuple[int, bytes]]:
-        among = "" if pids is None else " AND p.pid = ANY(%s)"
+        tables = self._rows.tables
+        # of a distributed collection, the same text in another part is embedded once more
         sql = (
-            "SELECT DISTINCT ON (p.pid) p.pid, vector_send(v.data) FROM passages p "
-            "JOIN passages q ON q.cid = p.cid AND q.hash = p.hash AND q.pid <> p.pid "
-            "JOIN vectors v ON v.cid = q.cid AND v.mid = %s AND v.pid = q.pid "
-            f"WHERE p.cid = %s{among} AND NOT EXISTS {_HAS_VECTOR}"
+            f"SELECT DISTINCT ON (p.pid) p.pid, vector_send(v.data) FROM {tables.passages} p "
+            f"JOIN {tables.passages} q ON {tables.beside('q', 'p')} AND q.hash = p.hash AND q.pid <> p.pid "
+            f"JOIN {tables.vectors} v ON {tables.beside('v', 'q')} AND v.mid = {int(mid)} AND v.pid = q.pid"
         )
-        by_shard: Mapping[Shard, list[int] | None] = (
-            self._rows.shards.by_number(pids) if pids is not None else dict.fromkeys(self._rows.shards.all)
-        )
-        return [
-            (pid, vector_rows.from_wire(data))
-            for shard, own in by_shard.items()  # the same text in another shard is embedded once more
-            for pid, data in self._rows.all(sql, (mid, shard.cid, *(() if own is None else (own,)), shard.cid, mid))
-        ]
+        without = f" AND NOT {self._has_vector(mid)}"
+        if pids is None:
+            rows = self._rows.all(f"{sql} WHERE {tables.of('p')}{without}")
+        else:
+            rows = self._rows.by_number(sql, "p.pid", pids, without)
+        return [(pid, vector_rows.from_wire(data)) for pid, data in rows]
 
     def add(self, mid: int, vectors: Sequence[tuple[int, bytes]]) -> None:
         with self._rows.changing() as transaction:
             vector_rows.add(transaction, mid, vectors)
 
     def of_documents(self, mid: int, dids: Sequence[int]) -> dict[int, bytes]:
-        sql = (
-            "SELECT v.did, vector_send(v.data) FROM vectors v WHERE v.cid = %s AND v.mid = %s AND v.pid IN "
-            "(SELECT min(p.pid) FROM passages p WHERE p.cid = %s AND p.did = ANY(%s) "
-            "GROUP BY p.did HAVING count(*) = 1)"
+        tables = self._rows.tables
+        other = f"{tables.beside('q', 'p')} AND q.did = p.did AND q.pid <> p.pid"
+        rows = self._rows.by_number(
+            f"SELECT p.did, vector_send(v.data) FROM {tables.passages} p "
+            f"JOIN {tables.vectors} v ON {tables.beside('v', 'p')} AND v.mid = {int(mid)} AND v.pid = p.pid",
+            "p.did",
+            dids,
+            f" AND NOT EXISTS (SELECT 1 FROM {tables.passages} q WHERE {other})",
         )
-        return {
-            did: vector_rows.from_wire(data)
-            for shard, own in self._rows.shards.by_number(dids).items()
-            for did, data in self._rows.all(sql, (shard.cid, mid, shard.cid, own))
-        }
+        return {did: vector_rows.from_wire(data) for did, data in rows}
 
     def by_hash(self, mid: int, dids: Sequence[int]) -> dict[int, dict[bytes, bytes]]:
-        sql = (
-            "SELECT p.did, p.hash, vector_send(v.data) FROM passages p "
-            "JOIN vectors v ON v.cid = p.cid AND v.mid = %s AND v.pid = p.pid WHERE p.cid = %s AND p.did = ANY(%s)"
+        tables = self._rows.tables
+        rows = self._rows.by_number(
+            f"SELECT p.did, p.hash, vector_send(v.data) FROM {tables.passages} p "
+            f"JOIN {tables.vectors} v ON {tables.beside('v', 'p')} AND v.mid = {int(mid)} AND v.pid = p.pid",
+            "p.did",
+            dids,
         )
         found: dict[int, dict[bytes, bytes]] = {}
-        for shard, own in self._rows.shards.by_number(dids).items():
-            for did, digest, data in self._rows.all(sql, (mid, shard.cid, own)):
-                found.setdefault(did, {})[bytes(digest)] = vector_rows.from_wire(data)
+        for did, digest, data in rows:
+            found.setdefault(did, {})[bytes(digest)] = vector_rows.from_wire(data)
         return found
 
     def embedding_lock(self) -> contextlib.AbstractContextManager[bool]:

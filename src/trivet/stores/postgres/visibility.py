@@ -10,7 +10,6 @@ from trivet.stores.postgres import document_rows
 from trivet.stores.postgres.expiry import Expiry
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.rows import Rows
-from trivet.stores.postgres.shards import Shard
 
 Condition = tuple[str, Sequence[Any]]  # " AND d.did IN (…)" and its values; empty for every document
 
@@ -22,29 +21,24 @@ class Visibility:
         self._rows = rows
         self.unexpired = expiry.unexpired
 
-    def condition(self, where: Filter | None, shard: Shard) -> Condition:
-        """Return a condition on ``d.did`` for a statement about one shard."""
-        where = self.unexpired(where)
+    def condition(self, where: Filter | None) -> Condition:
+        """Return a condition on a row ``d`` of any table by document."""
+        where, tables = self.unexpired(where), self._rows.tables
         if where is None:
             return "", ()
-        condition, values = compile_filter(where, shard.cid)
-        return f" AND d.did IN (SELECT d.did FROM documents d WHERE d.cid = {shard.cid} AND ({condition}))", values
-
-    def conditions(self, where: Filter | None) -> list[tuple[Shard, Condition]]:
-        """Return the condition for every shard."""
-        return [(shard, self.condition(where, shard)) for shard in self._rows.shards.all]
+        condition, values = compile_filter(where, tables, row="x")
+        same = f"{tables.beside('x', 'd')} AND x.did = d.did"
+        return f" AND EXISTS (SELECT 1 FROM {tables.documents} x WHERE {same} AND ({condition}))", values
 
     def any(self, table: str, test: str, values: Sequence[Any], where: Filter | None) -> bool:
         """Tell whether a row ``d`` of a table passes the test and belongs to a document that may be seen."""
-        for shard, (condition, bound) in self.conditions(where):
-            sql = f"SELECT 1 FROM {table} d WHERE d.cid = %s{test}{condition} LIMIT 1"
-            if self._rows.all(sql, (shard.cid, *values, *bound)):
-                return True
-        return False
+        condition, bound = self.condition(where)
+        sql = f"SELECT 1 FROM {table} d WHERE {self._rows.tables.of('d')}{test}{condition} LIMIT 1"
+        return bool(self._rows.all(sql, (*values, *bound)))
 
     def has_field(self, key: str, where: Filter | None) -> bool:
         """Tell whether a document that may be seen has this metadata key."""
-        return self.any("fields", " AND d.key = %s", (key,), where)
+        return self.any(self._rows.tables.fields, " AND d.key = %s", (key,), where)
 
     def hidden(self, ids: Iterable[str], where: Filter | None) -> set[str]:
         """Return those of the ids that may not be seen. Without a filter, the id of a deleted document may."""

@@ -90,6 +90,9 @@ class QdrantStore:
     def backup(self, target: Path, progress: Any = None) -> int:
         raise InputError("backup: this store is on a server; use the server's own backup, or `trivet copy` to a file")
 
+    def redistribute(self, name: str, by: str) -> bool:
+        return self._records.redistribute(name, by)
+
     def close(self) -> None:
         self._points.close()
         self._records.close()

@@ -123,6 +123,9 @@ class SqliteStore:
 
         return backup(self.database, target, self.files(), progress)
 
+    def redistribute(self, name: str, by: str) -> bool:
+        raise InputError("redistribute: a file is not divided; it is for a collection on a PostgreSQL server")
+
     def reclaim(self) -> None:
         """Give the space of deleted rows back, so that they can be read nowhere in the file or its log."""
         self.database.vacuum()
