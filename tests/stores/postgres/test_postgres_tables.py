@@ -174,3 +174,20 @@ def test_a_part_that_has_all_of_the_nearest_is_asked_for_more(
         limits = [values[-1] for sql, values in heard if values is not None and "ORDER BY (v.data::" in sql]
         assert len(limits) == 2 and limits[0] < limits[1], limits
     postgres.sweep()
+
+
+def test_a_vector_of_zeros_is_none_of_the_nearest(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distance is NaN, which has no place in an order; an index leaves it out, a scan of a small shard does not."""
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 10)
+    monkeypatch.setattr(redistribute, "PLAIN_PARTS", 4)
+    draw = np.random.default_rng(6)
+    vectors = {f"n{n}": draw.standard_normal(8) for n in range(30)}
+    with trivet.open(postgres.fresh(distribute="documents"), embedder="vectors:8") as memory:
+        memory.add([{"id": f"z{n}", "text": "x", "vector": np.zeros(8)} for n in range(300)])
+        memory.add([{"id": id, "text": "x", "vector": vector} for id, vector in vectors.items()])
+        found = memory.search(
+            "", vector=np.eye(8)[0], k=10, dense_depth=10, weights={"dense": 1, "lexical": 0, "graph": 0}, rerankers=[]
+        )
+        nearest = sorted(vectors, key=lambda id: -float(vectors[id][0] / np.linalg.norm(vectors[id])))
+        assert [hit.id for hit in found] == nearest[:10]
+    postgres.sweep()

@@ -8,6 +8,7 @@ checked against the filter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,11 +116,10 @@ class VectorSearch:
         each = min(most, 2 * most // len(self.tables.parts) + LEAST_OF_A_PART)
         while True:
             told = self.database.planned(sql, (literal, literal, each), min(max(CANDIDATES[0], each), CANDIDATES[1]))
-            parts = [[_parsed(row) for row in rows] for (rows,) in told]
-            nearest = sorted(row for rows in parts for row in rows)[:most]
+            parts = [(len(rows) == each, _parsed(rows)) for (rows,) in told]
+            nearest = sorted(row for _, rows in parts for row in rows)[:most]
             # a part that is full and wholly among the nearest may have more of them
-            full = [rows for rows in parts if len(rows) == each and max(rows) <= nearest[-1]]
-            if each == most or not full:
+            if each == most or not any(full and (not rows or max(rows) <= nearest[-1]) for full, rows in parts):
                 return nearest
             each = min(most, 4 * each)
 
@@ -155,9 +155,10 @@ class VectorSearch:
         )
 
 
-def _parsed(row: str) -> tuple[float, int, int]:
-    far, pid, did = row.split()
-    return float(far), int(pid), int(did)
+def _parsed(rows: Sequence[str]) -> list[tuple[float, int, int]]:
+    """Return (distance, passage, document) of each row but those of vectors that are all zeros."""
+    found = [(float(far), int(pid), int(did)) for far, pid, did in map(str.split, rows)]
+    return [row for row in found if row[0] == row[0]]
 
 
 def _best(rows: list[tuple[Any, ...]], depth: int) -> list[Found]:
