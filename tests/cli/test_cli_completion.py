@@ -7,7 +7,10 @@ import pytest
 
 @pytest.mark.parametrize(
     ("words", "at", "found"),
-    [("trivet re", 1, {"remember", "restore", "reembed", "rebuild", "revert"}), ("trivet list --li", 2, {"--limit"})],
+    [
+        ("trivet re", 1, {"remember", "restore", "reembed", "rebuild", "redistribute", "revert"}),
+        ("trivet list --li", 2, {"--limit"}),
+    ],
 )
 def test_commands_and_options_are_completed(process, words: str, at: int, found: set[str]) -> None:
     ran = process(_TRIVET_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(at))

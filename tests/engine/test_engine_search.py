@@ -906,7 +906,7 @@ class TestWeighing:
             memory.add("the key is next to the door")
             for query, noted in (("Wo ist der Schlüssel für die Tür?", True), ("where is the key of the door", False)):
                 dense = next(stage.detail for stage in memory.search(query).trace if stage.name == "dense")
-                assert ("the model does not read the language of the question" in dense) is noted
+                assert ("the model does not read the language of the query" in dense) is noted
 
 
 NOTES_WITH_NAMES = (

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from trivet.graph import walk as module
 from trivet.graph.edges import Edge
-from trivet.graph.mentions import TITLE, Block, Entry, Graph
+from trivet.graph.mentions import TITLE, Block, Entry, MentionGraph
 from trivet.graph.walk import ABOUT, DECAY, EDGES, HUB, RAREST, SHARED_CONCEPT, Reached, walk
 
 FILM, COMPOSER, CITY, BAND = 1, 2, 3, 4  # concepts
 
 
-def graph_of(named: Mapping[int, Mapping[int, int]]) -> Graph:
-    return Graph([Block.of([Entry(did, did * 10, dict(found)) for did, found in named.items()])], "c{}".format)
+def graph_of(named: Mapping[int, Mapping[int, int]]) -> MentionGraph:
+    return MentionGraph([Block.of([Entry(did, did * 10, dict(found)) for did, found in named.items()])], "c{}".format)
 
 
 def none(dids: Sequence[int]) -> list[Edge]:
@@ -35,7 +35,9 @@ class Item(NamedTuple):
     path: tuple[int | str, ...]
 
 
-def found(graph: Graph, seeds: Mapping[int, float], edges: Any = none, seen: set[int] | None = None) -> list[Item]:
+def found(
+    graph: MentionGraph, seeds: Mapping[int, float], edges: Any = none, seen: set[int] | None = None
+) -> list[Item]:
     visible = None if seen is None else lambda dids: np.isin(dids, list(seen) or [0])
     return items(walk(graph, edges, seeds, visible, 50))
 
@@ -105,7 +107,9 @@ def test_edges_and_concepts_share_the_mass() -> None:
 
 def test_no_seed_no_walk() -> None:
     graph = graph_of({1: {FILM: TITLE}, 2: {FILM: 0}})
-    assert found(graph, {}) == found(graph, {1: 0.0}) == found(graph, {99: 1.0}) == found(Graph([]), {1: 1.0}) == []
+    assert (
+        found(graph, {}) == found(graph, {1: 0.0}) == found(graph, {99: 1.0}) == found(MentionGraph([]), {1: 1.0}) == []
+    )
 
 
 def test_an_invisible_document_is_neither_reached_nor_passed_through() -> None:
@@ -199,8 +203,8 @@ def test_a_walk_is_what_dictionaries_say(
 )
 def test_in_one_block_or_in_two_a_walk_is_the_same(named: dict[int, dict[int, int]], cut: int) -> None:
     entries = [Entry(did, did * 10, found) for did, found in sorted(named.items())]
-    one = Graph([Block.of(entries)], "c{}".format)
-    two = Graph(
+    one = MentionGraph([Block.of(entries)], "c{}".format)
+    two = MentionGraph(
         [Block.of([entry for entry in entries if (entry.did < cut) is first]) for first in (True, False)], "c{}".format
     )
     seeds = {entry.did: 1.0 / at for at, entry in enumerate(entries[:4], start=2)}

@@ -23,6 +23,8 @@ from trivet.types import Candidate, Ranking
 
 __all__ = ["FUSIONS", "NORMALIZERS", "FusedPool", "alpha_weights", "check", "fuse", "settings_of"]
 
+Pool = FusedPool  # its name in 0.2.0, for fusions of other packages
+
 #: ``(rankings, weights) -> candidates``: the rankings are checked and the weights, one for each, are above 0. A fusion
 #: that reads a setting of the profile takes it as a keyword-only argument: ``rrf_k``, or ``normalize``, a function.
 Fusion = Callable[..., Sequence[Candidate]]

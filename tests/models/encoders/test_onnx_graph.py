@@ -10,7 +10,7 @@ from trivet.models.encoders.onnx_graph import DATA_TYPES, FLOAT, INT, MESSAGES, 
 KNOWN = {
     "Model": onnx.ModelProto,
     "OperatorSetId": onnx.OperatorSetIdProto,
-    "OnnxGraph": onnx.GraphProto,
+    "Graph": onnx.GraphProto,
     "Node": onnx.NodeProto,
     "Attribute": onnx.AttributeProto,
     "Tensor": onnx.TensorProto,
