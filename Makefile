@@ -68,6 +68,18 @@ integration-%: build/integrations/%/.installed
 	$(if $(EXTRAS_OF_$*),,build/integrations/$*/bin/mypy -m trivet.integrations.$(subst -,_,$*))
 	build/integrations/$*/bin/python -m pytest -c tests/integrations/frameworks.ini tests/integrations/test_$(subst -,_,$*).py
 
+test-ray: build/ray/.installed ## bulk embedding on two Ray nodes of this machine, with a worker and a node killed; in an environment of its own
+	$(ALONE) build/ray/bin/python -m pytest --noconftest tests/models/embedders/test_ray.py tests/models/embedders/test_ray_cluster.py
+
+build/ray/.installed: pyproject.toml
+	$(PYTHON) -m venv build/ray
+	build/ray/bin/python -m pip install --quiet --disable-pip-version-check -e '.[ray,bench]' 'pytest>=8,<10' 'pytest-timeout>=2.3,<3'
+	@touch $@
+
+# Ray listens on every address of a machine. A network of its own, where Linux lets a plain user make one, has only this machine.
+ALONE = $(shell unshare --map-root-user --net true 2>/dev/null && \
+  echo "unshare --map-root-user --net sh -c 'ip link set lo up && exec \"\$$@\"' sh")
+
 browser:         ## install Debian's Chromium for the web page tests, where that is possible
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \

@@ -1,12 +1,15 @@
 """A Ray cluster embeds what one process would, and a killed worker loses nothing.
 
-Ray is heavy and not part of the test environment. With ``trivet[ray]`` installed these start a cluster here.
+Ray is heavy and not part of the test environment: ``make test-ray`` installs it. A stand-in shows the errors without.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +34,83 @@ def hashing() -> Any:
     return load_embedder("hashing:32")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Give Ray a token of these tests before it is imported: it would write one into the home folder."""
+    path = tmp_path_factory.mktemp("ray") / "token"
+    path.write_text(secrets.token_hex(32))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+        yield
+
+
+class StandIn:
+    """What ``RayWorkers`` uses of Ray, in this process; ``failure`` is raised instead of the results."""
+
+    exceptions = SimpleNamespace(RayError=type("RayError", (Exception,), {}))
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.running = False
+        self.options: dict[str, Any] = {}
+
+    def init(self, address: str, **options: Any) -> None:
+        if address == "ray://nobody:10001":
+            raise ConnectionError("Initialization failure from server:\nTraceback:\n  File\nTimeoutError: too late\n")
+        self.running = True
+
+    def shutdown(self) -> None:
+        self.running = False
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 3.0}
+
+    def remote(self, **options: Any) -> Any:
+        self.options = options
+        return lambda function: SimpleNamespace(remote=lambda *arguments: (function, arguments))
+
+    def get(self, calls: list[Any]) -> list[Any]:
+        if self.failure is not None:
+            raise self.failure
+        return [function(*arguments) for function, arguments in calls]
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    ray = StandIn()
+    monkeypatch.setitem(sys.modules, "ray", ray)  # type: ignore[arg-type]
+    return ray
+
+
+def test_shares_come_back_in_order_and_are_tried_again(hashing: Any, stand_in: StandIn) -> None:
+    with workers_for(hashing, "ray://head:10001") as workers:
+        assert workers.batch == 3 * 64 and stand_in.running
+        assert np.array_equal(workers.embed_passages(TEXTS), hashing.embed_passages(TEXTS))
+    assert not stand_in.running
+    assert stand_in.options["max_retries"] > 0
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (ConnectionError("Client is shutting down."), "connection to Ray at 'ray://head:10001' was lost.*is kept"),
+        (StandIn.exceptions.RayError("Traceback:\n  File\nOSError: no model\n"), r"worker of Ray failed \(no model\)"),
+    ],
+)
+def test_an_error_there_says_what_to_do(hashing: Any, stand_in: StandIn, failure: Exception, message: str) -> None:
+    with workers_for(hashing, "ray://head:10001") as workers:
+        stand_in.failure = failure
+        with pytest.raises(EmbedderError, match=message):
+            workers.embed_passages(TEXTS)
+
+
+def test_a_cluster_that_does_not_answer_is_named_with_the_reason(hashing: Any, stand_in: StandIn) -> None:
+    with pytest.raises(EmbedderError, match=r"'ray://nobody:10001' cannot be reached \(too late\)"):
+        workers_for(hashing, "ray://nobody:10001")
+    assert not stand_in.running
+
+
 @needs_ray
 def test_the_same_vectors_and_a_killed_worker_costs_its_share(hashing: Any) -> None:
     import ray
@@ -39,7 +119,7 @@ def test_the_same_vectors_and_a_killed_worker_costs_its_share(hashing: Any) -> N
         assert (workers.id, workers.dim, workers.batch) == (hashing.id, 32, 128)
         assert np.array_equal(workers.embed_passages(TEXTS), hashing.embed_passages(TEXTS))
         assert isinstance(workers, RayWorkers)
-        pid = ray.get(workers._workers[0].__ray_call__.remote(lambda self: os.getpid()))
+        pid = ray.get(ray.remote(lambda: os.getpid()).remote())
         os.kill(pid, signal.SIGKILL)
         assert np.array_equal(workers.embed_passages(TEXTS), hashing.embed_passages(TEXTS))
         assert np.array_equal(workers.embed_queries(TEXTS[:2]), hashing.embed_queries(TEXTS[:2]))

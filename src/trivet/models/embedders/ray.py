@@ -1,14 +1,13 @@
 """Bulk embedding on the machines of a Ray cluster.
 
 As with the processes of one machine (``workers.py``), each worker loads the model by its spec and gets texts, and the
-calling process commits the vectors. Ray restarts a worker that is killed, with its machine or alone, and its share is
-embedded again. The workers need the same version of trivet.
+calling process commits the vectors. The share of a worker that is killed, with its machine or alone, is embedded again
+by another one. The workers need the same version of trivet.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,7 +28,7 @@ class RayWorkers:
 
     def __init__(self, embedder: Embedder, address: str) -> None:
         host, self._count = _parsed(address)
-        self._inner = embedder
+        self._inner, self._address = embedder, address
         self.id, self.spec, self.dim, self.unrelated = embedder.id, embedder.spec, embedder.dim, embedder.unrelated
         try:
             self._ray: Any = import_module("ray")
@@ -38,14 +37,13 @@ class RayWorkers:
         try:
             self._ray.init(host if host in NAMED else address.partition("?")[0], log_to_driver=False)
         except Exception as error:  # of any kind: Ray starts processes and uses the network
-            raise EmbedderError(f"workers: Ray at {address!r} cannot be reached ({_first_line(error)})") from error
+            raise EmbedderError(f"workers: Ray at {address!r} cannot be reached ({_reason(error)})") from error
         count = self._count or max(1, min(MOST, int(self._ray.cluster_resources().get("CPU", 1))))
         self.batch = SHARE * count  # passages that the background embedding takes at a time
-        self._workers: list[Any] = []
+        # tasks and not actors: an actor whose machine is lost waits for a free processor, and its calls with it
+        self._embed = self._ray.remote(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")(embed_share)
         try:
-            worker = self._ray.remote(max_restarts=-1, max_task_retries=RETRIES, num_cpus=1)(_Worker)
-            self._workers = [worker.remote(self.spec, self.id) for _ in range(count)]
-            self._results([each.ready.remote() for each in self._workers])
+            self._results([[] for _ in range(count)])  # a model that cannot be loaded there is an error now
         except BaseException:
             self.__exit__()
             raise
@@ -56,20 +54,20 @@ class RayWorkers:
     def embed_passages(self, texts: list[str]) -> Vector:
         import numpy as np
 
-        shares = [texts[start : start + SHARE] for start in range(0, len(texts), SHARE)]
-        calls = [worker.embed.remote(share) for worker, share in zip(cycle(self._workers), shares)]
-        return np.concatenate(self._results(calls))
+        return np.concatenate(self._results([texts[start : start + SHARE] for start in range(0, len(texts), SHARE)]))
 
-    def _results(self, calls: list[Any]) -> list[Any]:
+    def _results(self, shares: list[list[str]]) -> list[Any]:
         try:
-            found: list[Any] = self._ray.get(calls)
+            found: list[Any] = self._ray.get([self._embed.remote(self.spec, self.id, share) for share in shares])
         except self._ray.exceptions.RayError as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            # the message is the worker's traceback; the exception raised there is in its last lines
-            reason = next((line for line in reversed(lines) if "Error: " in line), lines[0]).partition("Error: ")
             raise EmbedderError(
-                f"embedder {self.spec!r}: a worker of Ray failed ({reason[2] or reason[0]}); "
+                f"embedder {self.spec!r}: a worker of Ray failed ({_reason(error)}); "
                 "the model must load by its spec on every machine, and trivet must be installed there"
+            ) from error
+        except ConnectionError as error:
+            raise EmbedderError(
+                f"workers: the connection to Ray at {self._address!r} was lost ({_reason(error)}); "
+                "what was embedded is kept, and the same command continues from there"
             ) from error
         return found
 
@@ -77,22 +75,13 @@ class RayWorkers:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for worker in self._workers:
-            self._ray.kill(worker)
         self._ray.shutdown()
 
 
-class _Worker:
-    """Runs on a machine of the cluster."""
-
-    def __init__(self, spec: str, identifier: str) -> None:
-        self._embedder = load_same(spec, identifier)
-
-    def ready(self) -> bool:
-        return True
-
-    def embed(self, texts: list[str]) -> Any:
-        return self._embedder.embed_passages(texts)
+def embed_share(spec: str, identifier: str, texts: list[str]) -> Any:
+    """Embed texts in a worker process."""
+    embedder = load_same(spec, identifier)  # a process loads it once
+    return embedder.embed_passages(texts) if texts else None
 
 
 def _parsed(address: str) -> tuple[str, int]:
@@ -107,5 +96,8 @@ def _parsed(address: str) -> tuple[str, int]:
     return parts.netloc, int(count)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _reason(error: BaseException) -> str:
+    """Return one line of an error: Ray's message may be a traceback, with the exception raised there at its end."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    found = next((line for line in reversed(lines) if "Error: " in line), lines[0])
+    return found.partition("Error: ")[2] or found
