@@ -196,3 +196,31 @@ def test_a_read_only_server_answers_and_refuses_to_be_written_to(postgres: Postg
         with pytest.raises(StoreError, match="read-only"):
             memory.add("fox")
     postgres.sweep()
+
+
+def test_a_standby_that_was_promoted_is_written_to() -> None:
+    """The server refuses writes at first, as a standby does, and takes them later; the process stays open."""
+
+    def refuse(server: Postgres, on: str) -> None:
+        with server.connect() as connection:
+            connection.autocommit = True
+            connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {on}")
+            connection.execute("SELECT pg_reload_conf()")
+        until = time.monotonic() + 30
+        while time.monotonic() < until:  # the server tells its processes one after the other
+            with server.connect() as connection:
+                if connection.execute("SHOW default_transaction_read_only").fetchone() == (on,):
+                    return
+        raise AssertionError(f"default_transaction_read_only is not {on}")
+
+    with running() as server:
+        url = server.fresh()
+        with trivet.open(url, embedder="none") as memory:
+            memory.add("the first note", id="one")
+        refuse(server, "on")
+        with trivet.open(url, embedder="none") as memory:
+            with pytest.raises(StoreError, match="read-only"):
+                memory.add("refused", id="two")
+            refuse(server, "off")
+            memory.add("the second note", id="three")
+            assert {hit.id for hit in memory.search("note")} == {"one", "three"}

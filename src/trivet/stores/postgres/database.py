@@ -246,9 +246,10 @@ class Database:
         self._check_open()
         if self._missing_rights:
             raise StoreError(f"{self._missing_rights}; nothing was written")
-        if self.read_only:
+        read_only = self.ask(_is_read_only)  # a lost connection shows before the transaction
+        if self.read_only and read_only:
             raise StoreError(f"store: {self.address.shown!r} is read-only (a standby?); nothing was written")
-        self.ask(lambda connection: connection.execute("SELECT 1"))  # a lost connection shows before the transaction
+        self.read_only = False  # it was a standby, and was promoted meanwhile
         with deadline.lifted(), self.connection() as connection, self.transaction(connection):
             yield connection
 
