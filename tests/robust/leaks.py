@@ -29,7 +29,7 @@ MOST_PER_QUERY = 100.0  # bytes; at this rate a million questions cost 100 MB
 SLACK = 4_000_000  # bytes: three times what the allocator was seen to move between two readings
 OPENINGS = 25
 PATIENCE = 10.0  # seconds
-POOLED = re.compile(r"trivet-\w+_[0-7]")  # the threads of the pool of a leg
+POOLED = re.compile(r"trivet-(?:\w+_[0-7]|helper)")  # the threads of the pool of a leg, and the one beside them
 WORDS = ("harbour", "lantern", "granite", "willow", "copper", "otter", "river", "meadow", "quarry", "orchard", "marsh")
 
 
@@ -102,7 +102,7 @@ def _resident() -> int:
 
 
 def _threads() -> int:
-    """Count the threads. The pool of a leg grows to eight on a busy machine and stays so: only a second one counts."""
+    """Count the threads. On a busy machine a leg's pool grows to eight and a helper starts: a second one counts."""
     names = [thread.name for thread in threading.enumerate()]
     return len(names) - len({name for name in names if POOLED.fullmatch(name)})
 

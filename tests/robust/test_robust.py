@@ -18,6 +18,7 @@ import pytest
 import trivet
 from trivet.concurrency import threads
 from trivet.concurrency.threads import ThreadPool
+from trivet.engine.leg_threads import HelperThread, Job
 from trivet.filters import matches, parse_filter
 from trivet.types import Document
 
@@ -331,6 +332,10 @@ def test_the_pool_of_a_leg_may_grow_and_a_second_one_counts() -> None:
         pools[0].submit(both.wait)
     both.wait()
     assert leaks._threads() == before, "two threads of one pool"
+    helper = HelperThread("trivet-helper")
+    helper.offer(Job(int))
+    assert leaks._threads() == before, "and the helper"
+    helper.close(5.0)
     pools[1].submit(int).result()
     assert leaks._threads() == before + 1
     threads.close(pools)
