@@ -4,14 +4,7 @@
 
 This is not a test collection. A query is kept without its filter, so it runs on the whole collection. People judge only
 what they were shown, and a document without a judgement counts as not relevant, so a profile that finds new documents
-is punished for it. This bias favours the profile in use, and it is the smaller evil. The alternative is to remove
-documents without a judgement from the ranking before it is scored (condensed lists; Sakai: "Alternatives to Bpref",
-SIGIR 2007). That is fair where everything shown was judged. Where people judge down to the last relevant document,
-everything above a relevant document is not relevant, so any other order looks better. With such judgements of the
-default's first five hits, simulated on 300 topics, tuning by condensed lists left the default for a worse profile in
-every draw (SciFact -0.04 nDCG@10, LoCoMo -0.05, CoSQA -0.15), by plain lists in none. From positive judgements alone,
-condensed lists learn nothing. The cost of plain lists: from RRF with k = 60 they gained 0.069 on LoCoMo where all
-judgements gain 0.072, but 0.006 instead of 0.017 on SciFact.
+is punished for it. This bias favours the profile in use; ADR 12 says why the alternative is worse.
 """
 
 from __future__ import annotations
