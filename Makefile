@@ -69,7 +69,7 @@ integration-%: build/integrations/%/.installed
 	build/integrations/$*/bin/python -m pytest -c tests/integrations/frameworks.ini tests/integrations/test_$(subst -,_,$*).py
 
 test-ray: build/ray/.installed ## bulk embedding on two Ray nodes of this machine, with a worker and a node killed; in an environment of its own
-	$(ALONE) build/ray/bin/python -m pytest --noconftest tests/models/embedders/test_ray.py tests/models/embedders/test_ray_cluster.py
+	$(OWN_NETWORK) build/ray/bin/python -m pytest --noconftest tests/models/embedders/test_ray.py tests/models/embedders/test_ray_cluster.py
 
 build/ray/.installed: pyproject.toml
 	$(PYTHON) -m venv build/ray
@@ -77,7 +77,7 @@ build/ray/.installed: pyproject.toml
 	@touch $@
 
 # Ray listens on every address of a machine. A network of its own, where Linux lets a plain user make one, has only this machine.
-ALONE = $(shell unshare --map-root-user --net true 2>/dev/null && \
+OWN_NETWORK = $(shell unshare --map-root-user --net true 2>/dev/null && \
   echo "unshare --map-root-user --net sh -c 'ip link set lo up && exec \"\$$@\"' sh")
 
 browser:         ## install Debian's Chromium for the web page tests, where that is possible
