@@ -172,7 +172,7 @@ def test_a_part_that_has_all_of_the_nearest_is_asked_for_more(
         exact = sorted(near, key=lambda id: -float((v := vectors[near.index(id)])[0] / np.linalg.norm(v)))[:40]
         assert len({hit.id for hit in found} & set(exact)) >= 38
         limits = [values[-1] for sql, values in heard if values is not None and "ORDER BY (v.data::" in sql]
-        assert len(limits) == 2 and limits[0] < limits[1], limits
+        assert 2 <= len(limits) <= 3 and limits == sorted(set(limits)), limits  # a cluster has more parts
     postgres.sweep()
 
 
