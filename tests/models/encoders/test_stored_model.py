@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from trivet.errors import EmbedderError
 from trivet.models.embedders import granite
 from trivet.models.embedders.local import PooledSession
+from trivet.models.encoders.byte_pairs import BytePairTokenizer
 from trivet.models.encoders.session import WEIGHTS
 from trivet.models.encoders.stored_model import CHECKSUMS, GRAPH, TOKENIZER, open_stored
 
@@ -21,14 +21,14 @@ class Build:
     def __init__(self) -> None:
         self.calls = 0
 
-    def __call__(self) -> tuple[bytes, str]:
+    def __call__(self) -> tuple[bytes, bytes]:
         self.calls += 1
         return granite.build(granite.INT8)
 
 
 def vectors(folder: Path, build: Build) -> np.ndarray:
     session, tokenizer = open_stored(folder, build, EmbedderError)
-    opened = PooledSession(Tokenizer.from_str(tokenizer), session, granite.MAX_TOKENS)
+    opened = PooledSession(BytePairTokenizer(tokenizer, granite.MAX_TOKENS), session)
     return np.stack([opened.vector(text) for text in TEXTS])
 
 

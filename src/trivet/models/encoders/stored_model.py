@@ -19,22 +19,22 @@ from typing import Any
 from trivet.errors import TrivetError
 from trivet.models.encoders.session import WEIGHTS, Error, open_session
 
-GRAPH, TOKENIZER, CHECKSUMS = "model.onnx", "tokenizer.json", "checksums.json"
+GRAPH, TOKENIZER, CHECKSUMS = "model.onnx", "tokenizer", "checksums.json"
 
 
-def open_stored(folder: Path, build: Callable[[], tuple[bytes, str]], error: Error) -> tuple[Any, str]:
-    """Return a session and the JSON of the tokenizer: those in ``folder``, else built ones, which are kept there."""
+def open_stored(folder: Path, build: Callable[[], tuple[bytes, bytes]], error: Error) -> tuple[Any, bytes]:
+    """Return a session and the bytes of the tokenizer: those in ``folder``, else built ones, which are kept there."""
     try:
         if json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")) != _checksums(folder):
             raise ValueError("damaged")
-        tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
+        tokenizer = (folder / TOKENIZER).read_bytes()
         return open_session(str(folder / GRAPH), error, fuse=False), tokenizer
     except (OSError, ValueError, TrivetError):  # not there or damaged
         graph, tokenizer = build()
     draft = folder.with_name(f"draft-{uuid.uuid4().hex}")
     try:
         draft.mkdir(parents=True)
-        (draft / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+        (draft / TOKENIZER).write_bytes(tokenizer)
         session = open_session(graph, error, fuse=False, save=draft / GRAPH)
         (draft / CHECKSUMS).write_text(json.dumps(_checksums(draft)), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
