@@ -52,7 +52,7 @@ def load(argument: str) -> LocalModel:
         spec="granite" if precision == "int8" else f"granite:{precision}",
         id=id,
         dim=DIM,
-        open=lambda: open_granite(PLANS[precision], cache_folder() / "models" / id),
+        open=lambda: open_granite(PLANS[precision], cache_folder() / "encoders" / id),
         unrelated=UNRELATED,
         scripts=("LATIN",),  # an English model
     )

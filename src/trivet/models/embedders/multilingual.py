@@ -56,7 +56,7 @@ def load(argument: str) -> LocalModel:
         spec="multilingual",
         id=id,
         dim=DIM,
-        open=partial(open_multilingual, cache_folder() / "models" / id),
+        open=partial(open_multilingual, cache_folder() / "encoders" / id),
         unrelated=UNRELATED,
         query_prompt="query: ",
         passage_prompt="passage: ",
