@@ -14,7 +14,7 @@ from trivet.text.tokens import comparable
 from trivet.types import Document, Hit, Query
 
 #: Characters of a text, and of its folded beginning, that are compared first: most texts differ within them.
-LOOKED_AT, SURE = 96, 32
+LOOKED_AT, SURE = 48, 32
 
 
 @dataclass(frozen=True)

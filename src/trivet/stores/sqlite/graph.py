@@ -17,6 +17,7 @@ from trivet.graph.edges import HEAVIEST, MOST_LINKS, NEAR, RARE, SHARED_VALUE, E
 from trivet.stores.background_task import BackgroundTask, Start
 from trivet.stores.contract import State
 from trivet.stores.sqlite.change_feed import ChangeFeed
+from trivet.stores.sqlite.lexical import A_FEW_WRITES
 from trivet.stores.sqlite.opened_index import OpenedIndex
 from trivet.stores.sqlite.rows import CollectionRows, marks
 from trivet.text.analysis import Analyzer
@@ -92,7 +93,7 @@ class SqliteGraphIndex:
 
     def is_current(self, state: State) -> bool:
         index = self.opened.index
-        return index is not None and index.is_current(state.version)
+        return index is not None and index.is_near(state.version, A_FEW_WRITES)
 
     def update_in_background(self) -> None:
         self._updating.start()
