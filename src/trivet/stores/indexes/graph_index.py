@@ -123,10 +123,6 @@ class GraphIndex:
     def is_current(self, version: int) -> bool:
         return version == self._seen
 
-    def is_near(self, version: int, writes: int) -> bool:
-        """Tell whether it is up to date but for so many writes."""
-        return 0 <= self._seen <= version <= self._seen + writes
-
     @property
     def behind(self) -> int:
         """How many passages it has not read yet; roughly, while it is reading."""
