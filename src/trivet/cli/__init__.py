@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+try:
+    from typer import _coercion
+except ImportError:  # a version of typer that does it another way; pyproject.toml has the tested range
+    _coercion = None  # type: ignore[assignment]
 
 from trivet import __version__
 from trivet.cli import errors
@@ -188,11 +192,12 @@ class _Value:
             return value
         if several and kind == list[str] and all(isinstance(each, str) for each in value):
             return list(value)
-        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
+        return _coercion.build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
 
 
 def _quick(option: Any) -> None:
-    option._runtime_param = _Value()
+    if _coercion is not None:
+        option._runtime_param = _Value()
 
 
 def _plain_help(option: Any) -> Any:
