@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.filters import Eq
 from trivet.stores.postgres import bm25, lexical, postings, scope, trigrams, vector_search
+from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.nul_characters import is_plain
 from trivet.stores.postgres.terms import lexeme, line, tsquery, tsvector
 from trivet.stores.postgres.trigrams import PostgresTrigrams
@@ -143,6 +146,23 @@ def test_the_index_over_the_vectors_is_right(many: tuple[Engine, np.ndarray]) ->
         scores = [hit.contributions[0].raw for hit in found]
         assert scores == sorted(scores, reverse=True), "relaxed order is sorted again"
     assert recall >= 190
+
+
+@pytest.mark.parametrize("by", ["collections", "documents"])
+def test_the_planner_knows_how_many_documents_a_value_has(postgres: Postgres, by: str) -> None:
+    with postgres.kept() as url, trivet.open(f"{url}&distribute={by}", embedder="none") as memory:
+        sites = ["common" if n % 5 else f"rare{n}" for n in range(2_000)]
+        memory.add([{"id": f"d{n}", "text": "heron", "meta": {"site": site}} for n, site in enumerate(sites)])
+        memory.prepare()
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        estimates = []
+        for value in ("common", "rare0"):
+            condition, values = compile_filter(Eq("site", value), tables)
+            sql = f"EXPLAIN SELECT d.did FROM {tables.documents} d WHERE {tables.of('d')} AND {condition}"
+            told = memory._store.database.planned(sql, values)  # type: ignore[attr-defined]
+            estimates.append(int(re.search(r"rows=(\d+)", told[0][0])[1]))  # type: ignore[index]
+    assert 1_400 < estimates[0] < 1_800  # of 1,600; by the usual guess two or three
+    assert estimates[1] < 100
 
 
 def test_a_narrow_filter_does_not_starve_the_index(many: tuple[Engine, np.ndarray]) -> None:
