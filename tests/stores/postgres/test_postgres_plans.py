@@ -165,6 +165,37 @@ def test_the_planner_knows_how_many_documents_a_value_has(postgres: Postgres, by
     assert estimates[1] < 100
 
 
+def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(memory: Engine) -> None:
+    texts = ["a heron by the river"] * 3_000 + ["a kingfisher by the river"]
+    memory.add([{"id": f"d{n}", "text": text, "meta": {"half": n % 2}} for n, text in enumerate(texts)])
+    memory.prepare()
+    with listening() as heard:
+        found = memory.search("kingfisher", where={"half": 0}, **WORDS)
+    assert [hit.id for hit in found] == ["d3000"]
+    sql, values = next((sql, values) for sql, values in heard if "words @@" in sql)
+    assert "LIMIT" not in sql  # for one row of a large table the planner would read it from the beginning
+    plan = memory._store.database.planned(f"EXPLAIN {sql}", values)  # type: ignore[attr-defined]
+    assert "passages_words" in str(plan)
+
+
+def test_the_nearest_are_planned_once_however_many_indexes_there_are(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    url = postgres.fresh(pool=1)  # so that the same connection is asked what it has planned
+    with trivet.open(url, embedder="hashing:32") as memory:
+        if memory._store.database.server.citus:  # type: ignore[attr-defined]
+            pytest.skip("the workers plan what is sent to them each time")
+        memory.add([{"id": f"d{n}", "text": f"heron {n} by the river"} for n in range(60)])
+        memory.wait()
+        memory.prepare()
+        for n in range(8):  # a server plans a statement five times before it keeps the plan
+            assert memory.search(f"heron {n}", **MEANING)
+        sql = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%<=>%'"
+        assert rows(memory, sql) == [(3, 5)]
+    postgres.sweep()
+
+
 def test_a_narrow_filter_does_not_starve_the_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
     for where, there in (({"few": 7}, 40), ({"few": 7, "part": 3}, 20), ({"part": 1}, 500)):

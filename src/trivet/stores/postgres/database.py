@@ -137,8 +137,8 @@ class Database:
             yield
         finally:
             self._local.snapshot = None
-            if snapshot.connection is not None:
-                self._end(snapshot.connection, snapshot.pipeline)
+            if snapshot.connection is not None:  # after ROLLBACK psycopg forgets what the connection has prepared
+                self._end(snapshot.connection, snapshot.pipeline, "COMMIT")
 
     def _begin(self, snapshot: _Snapshot, work: Callable[[Connection], Result]) -> Result:
         """Begin the snapshot with the first read."""
@@ -228,6 +228,15 @@ class Database:
             local = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in {**SETTINGS, **own}.items())
             return self.all_within(local, query, values)
         return self.ask(lambda connection: connection.execute(query, values or None, prepare=False).fetchall())
+
+    def prepared(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement whose plan does not depend on its values: it is planned once a connection.
+
+        Planning looks at every index of a table, so it takes longer the more collections there are.
+        """
+        if self.server.citus:  # the workers plan what is sent to them each time
+            return self.planned(query, values)
+        return self.ask(lambda connection: connection.execute(query, values, prepare=True).fetchall())
 
     def all_within(self, local: str, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that runs with the settings in ``local``, ``SET LOCAL …``."""

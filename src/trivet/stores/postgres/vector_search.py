@@ -106,12 +106,14 @@ class VectorSearch:
     def _candidates(self, literal: str, most: int) -> list[tuple[Any, ...]]:
         """Return the nearest passages that the index proposes; fewer than ``most`` where it has no more."""
         kind, dim = self.index_type, self.model.dim
-        order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT %s"
+        order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT"
         if not self.tables.distributed:
-            sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {self._source} {order}"
-            return self.database.planned(sql, (literal, literal, most))
+            sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {self._source} {order} {most}"
+            return self.database.prepared(sql, (literal, literal))
         # an array: a cluster sends no LATERAL with a LIMIT to its workers; and a LIMIT for all is also that of each
-        row = f"SELECT concat_ws(' ', v.data <=> %s::vector, v.pid, v.did) {self._source} AND v.part = h.part {order}"
+        row = (
+            f"SELECT concat_ws(' ', v.data <=> %s::vector, v.pid, v.did) {self._source} AND v.part = h.part {order} %s"
+        )
         sql = f"SELECT ARRAY({row}) FROM {PARTS} h WHERE {self.tables.of('h')}"
         each = min(most, 2 * most // len(self.tables.parts) + LEAST_OF_A_PART)
         while True:
