@@ -100,6 +100,7 @@ def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked
 NEAR, FEW = "ORDER BY (v.data::", "v.did = ANY"  # in the statements over all vectors, and over those of a few documents
 
 
+@pytest.mark.usefixtures("one_server")
 def test_every_statement_of_a_search_goes_by_an_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
     with listening() as heard:
@@ -178,14 +179,13 @@ def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(memory
     assert "passages_words" in str(plan)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_the_nearest_are_planned_once_however_many_indexes_there_are(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
     url = postgres.fresh(pool=1)  # so that the same connection is asked what it has planned
     with trivet.open(url, embedder="hashing:32") as memory:
-        if memory._store.database.server.citus:  # type: ignore[attr-defined]
-            pytest.skip("the workers plan what is sent to them each time")
         memory.add([{"id": f"d{n}", "text": f"heron {n} by the river"} for n in range(60)])
         memory.wait()
         memory.prepare()
@@ -211,6 +211,7 @@ def test_words_are_found_whatever_they_cost(many: tuple[Engine, np.ndarray]) -> 
     assert len(inside) == 50 and all(hit.document.meta["part"] == 2 for hit in inside)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_without_postings_the_rarest_words_come_first(
     many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def unpacked(known: bm25.KnownTerms) -> bm25.KnownTerms:
     return replace(known, reach=0)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_trigrams_come_from_their_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, _ = many
     with listening() as heard:
