@@ -18,6 +18,7 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.errors import InputError
 from trivet.stores.postgres import postings, schema, vector_search
 from trivet.stores.postgres.database import SETTINGS, Database
 from trivet.stores.postgres.schema import (
@@ -287,6 +288,19 @@ def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, by:
         assert by == "collections" or len(tables.parts) == len(told), "a part for each shard"
         assert len(memory.search("heron 7")) == 10 and memory.verify().ok
     cluster.sweep()
+
+
+def test_memory_for_an_index_cannot_be_asked_of_a_cluster_by_an_address(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.fresh()
+    with trivet.open(url, embedder="none") as memory:
+        server = memory._store.database.server  # type: ignore[attr-defined]
+    cluster = replace(server, extensions=server.extensions | {"citus"})
+    monkeypatch.setattr("trivet.stores.postgres.database.prepare", lambda connection, address: cluster)
+    with pytest.raises(InputError, match=r"maintenance_work_mem cannot be set on the workers.*ALTER ROLE"):
+        trivet.open(f"{url}&maintenance_work_mem=96MB", embedder="none")
+    postgres.sweep()
 
 
 @pytest.mark.parametrize("by", ["collections", "documents"])

@@ -72,6 +72,7 @@ def used(memory: Engine, heard: list[Statement], part: str) -> str:
     return "\n".join(told for sql, told in plans(memory, heard) if part in sql)
 
 
+@pytest.mark.usefixtures("one_server")
 @pytest.mark.parametrize("asked", [None, "96MB"])
 def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch, asked: str | None

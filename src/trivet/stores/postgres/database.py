@@ -74,6 +74,11 @@ class Database:
             standby = _is_read_only(connection)
             self.server = look(connection, address) if standby else prepare(connection, address)
             check(connection, address, self.server)
+            if self.server.citus and address.maintenance_work_mem is not None:
+                raise InputError(
+                    "store: maintenance_work_mem cannot be set on the workers of a cluster by an address; "
+                    "run `ALTER ROLE … SET maintenance_work_mem` on the coordinator, and Citus sets it on all nodes"
+                )
             self._missing_rights = rights.missing_rights(connection, address)
             self.read_only = standby or bool(self._missing_rights)
         self._pool: ConnectionPool[Connection] = ConnectionPool(
