@@ -30,6 +30,7 @@ from trivet.errors import EmbedderError
 from trivet.models.embedders import granite, load_embedder
 from trivet.models.embedders.local import LocalModel, PooledSession
 from trivet.models.embedders.sentences import SENTENCES
+from trivet.models.encoders.byte_pairs import BytePairTokenizer, pack
 from trivet.models.encoders.encoder import POOLINGS, Builder, Plan
 from trivet.models.encoders.session import open_session
 
@@ -90,8 +91,6 @@ def first_call() -> dict[str, float]:
 
 def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> PooledSession:
     """Return the model as the package opens it, with that number of threads and texts in one run."""
-    from tokenizers import Tokenizer
-
     header, tokenizer, weights = granite.read_pack(granite.pack_bytes())
     shape = granite.shape(header)
     build = Builder(shape, weights, plan)
@@ -100,7 +99,7 @@ def opened(plan: Plan, threads: int = 1, texts: int | str = 1) -> PooledSession:
         state = build.layer(state, layer)
     build.graph.output(POOLINGS[shape.pooling](build, state), "sentence_embedding", "float32", texts, shape.hidden)
     session = open_session(build.graph.serialised(), EmbedderError, fuse=False, threads=threads)
-    return PooledSession(Tokenizer.from_str(tokenizer), session, int(header["meta"]["max_length"]))
+    return PooledSession(BytePairTokenizer(pack(tokenizer), int(header["meta"]["max_length"])), session)
 
 
 def alone() -> dict[str, Any]:

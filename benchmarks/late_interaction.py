@@ -33,6 +33,7 @@ from trivet.evaluate.evaluation import made
 from trivet.evaluate.run import Answer, Run
 from trivet.models.embedders.granite import load as load_granite
 from trivet.models.encoders.session import TextSession, open_session
+from trivet.models.encoders.tokenizer import TokenizersPackage
 from trivet.models.scorers.folder import load as load_scorer
 
 SETS = (
@@ -109,7 +110,7 @@ def open_model(folder: Path) -> TextSession:
     """Return the backbone on one thread."""
     session = open_session(str(folder / "model.onnx"), TrivetError, fuse=True)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return TextSession(tokenizer, session, MAX_TOKENS, ("last_hidden_state",), TrivetError)
+    return TextSession(TokenizersPackage(tokenizer, MAX_TOKENS), session, ("last_hidden_state",), TrivetError)
 
 
 def states(model: TextSession, text: str) -> Array:

@@ -18,8 +18,8 @@ import trivet
 from trivet.engine import Engine
 
 # The same examples on every run, so that a change is what breaks a test; HYPOTHESIS_PROFILE=explore draws new ones.
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("explore", derandomize=False)
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("explore", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 

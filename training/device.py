@@ -46,7 +46,7 @@ NEAR, FAR, SAME, ANY = 6, 3, 2, 2
 HELD_OUT = 100  # one query in so many is kept for validation
 #: tokens of a step; AdamW's settings
 STEP_TOKENS, RATE, DECAY, WARMUP = 49_152, 2e-4, 0.01, 500
-#: Targets of gold pairs of code: at least GOLD, and MARGIN above every other candidate of the query.
+#: Targets of gold pairs, of code or of every kind: at least GOLD, and MARGIN above every other candidate of the query.
 GOLD, MARGIN = 4.0, 2.0
 STUDENT_LAYERS = (1, 3, 5, 7, 9, 11)
 
@@ -121,6 +121,25 @@ def candidates(near: Tensor, gold: Tensor, groups: Tensor, seed: int) -> tuple[T
     return pairs, pairs[:, 1] == gold[pairs[:, 0]]
 
 
+def packed(
+    kind: str, part: float, seed: int
+) -> tuple[list[str], list[int], list[str], list[int], list[int], list[str]]:
+    """Read the packed sources of a kind: passages, their groups, a part of the queries, gold passages, sources."""
+    passages, groups, queries, gold, origin, names = [], [], [], [], [], []
+    with lzma.open(WORK / "pairs" / f"{kind}.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            base = len(passages)
+            passages += row["passages"]
+            groups += [len(names) * 1_000_000 + group % 1_000_000 if group >= 0 else -1 for group in row["groups"]]
+            asked = [item for item in row["queries"] if drawn(item[0], seed) < part]
+            queries += [query for query, _ in asked]
+            gold += [base + place if place >= 0 else -1 for _, place in asked]
+            origin += [len(names)] * len(asked)
+            names.append(row["source"])
+    return passages, groups, queries, gold, origin, names
+
+
 def prepare(kinds: list[str], part: float, seed: int) -> None:
     """Tokenise the packed sources of these kinds and choose the candidates of a part of the queries."""
     STATE.mkdir(exist_ok=True)
@@ -128,18 +147,7 @@ def prepare(kinds: list[str], part: float, seed: int) -> None:
         if kind not in kinds:
             continue
         begun = time.perf_counter()
-        passages, groups, queries, gold, origin, names = [], [], [], [], [], []
-        with lzma.open(WORK / "pairs" / f"{kind}.jsonl.xz", "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                base = len(passages)
-                passages += row["passages"]
-                groups += [len(names) * 1_000_000 + group % 1_000_000 if group >= 0 else -1 for group in row["groups"]]
-                asked = [item for item in row["queries"] if drawn(item[0], seed) < part]
-                queries += [query for query, _ in asked]
-                gold += [base + place if place >= 0 else -1 for _, place in asked]
-                origin += [len(names)] * len(asked)
-                names.append(row["source"])
+        passages, groups, queries, gold, origin, names = packed(kind, part, seed)
         held = [int.from_bytes(blake2b(query.encode(), digest_size=4).digest()) % HELD_OUT == 0 for query in queries]
         tokens, read = Texts(*tokenised(queries)), Texts(*tokenised(passages))
         near = nearest(tokens, read)
@@ -181,10 +189,13 @@ class Set:
         file = STATE / f"{kind}-scores.pt"
         self.scores = torch.load(file).cuda() if file.exists() else None
 
-    def targets(self) -> Tensor:
-        """Return what the student is taught: the teacher's scores, with the gold pair of code above the others."""
+    def targets(self, gold: bool = False) -> Tensor:
+        """Return what the student is taught: the teacher's scores, with the gold pair of code above the others.
+
+        With ``gold`` that is so for every kind.
+        """
         assert self.scores is not None
-        if self.kind != "code":
+        if self.kind != "code" and not gold:
             return self.scores
         asked = self.pairs[:, 0]
         wanted = torch.where(self.gold, self.scores.clamp(min=GOLD), self.scores)
@@ -198,9 +209,9 @@ def teacher() -> CrossEncoder:
     return from_checkpoint(read_teacher(str(WORK / "teacher.npz")), range(12)).cuda().eval().requires_grad_(False)
 
 
-def label(compiled: bool) -> None:
-    """Score every pair with the teacher and write how many pairs each source has."""
-    model, counts = teacher(), []
+def label(compiled: bool, shipped: bool) -> None:
+    """Score every pair with the teacher, or with the shipped reader, and write how many pairs each source has."""
+    model, counts = beginning(True).cuda().eval() if shipped else teacher(), []
     if compiled:
         for layer in model.layers:
             layer.compile(dynamic=True)
@@ -436,13 +447,13 @@ def main() -> None:
     parser.add_argument("--part", type=float, default=1.0, help="part of the queries to prepare")
     parser.add_argument("--seed", type=int, default=SEED, help="of the queries and candidates that are prepared")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--shipped", action="store_true", help="go on from the weights in src/trivet")
+    parser.add_argument("--shipped", action="store_true", help="label with, or go on from, the weights in src/trivet")
     parser.add_argument("--rate", type=float, default=RATE, help="first learning rate")
     options = parser.parse_args()
     if options.step == "prepare":
         prepare(options.names or list(KINDS), options.part, options.seed)
     elif options.step == "label":
-        label(options.compile)
+        label(options.compile, options.shipped)
     elif options.step == "train":
         train(options.seconds, options.total, options.hidden, options.compile, options.shipped, options.rate)
     else:

@@ -32,15 +32,24 @@ def quantised(matrix: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
     return np.rint(matrix / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
-def joined(parts: Path) -> dict[str, Floats]:
-    """Return the tensors of the files ``student-N.npz``; a tensor cut into pieces is put together again."""
+def joined(parts: Path, name: str = "student") -> dict[str, Floats]:
+    """Return the tensors of the files ``NAME-N.npz``: put together again where they were cut, or were made int8."""
     pieces: dict[str, dict[int, Floats]] = {}
-    for file in sorted(parts.glob("student-*.npz")):
+    for file in sorted(parts.glob(f"{name}-*.npz")):
         stored = np.load(file)
         for name in stored.files:
             whole, _, number = name.partition("#")
             pieces.setdefault(whole, {})[int(number or 0)] = stored[name].astype(np.float32)
-    return {name: np.concatenate([rows[at] for at in sorted(rows)]) for name, rows in pieces.items()}
+    return floats({name: np.concatenate([rows[at] for at in sorted(rows)]) for name, rows in pieces.items()})
+
+
+def floats(stored: Mapping[str, npt.NDArray[Any]]) -> dict[str, Floats]:
+    """Return tensors as float32; those with scales are int8 in ``stored``."""
+    return {
+        name: value.astype(np.float32) * stored[name + SCALES][:, None] if name + SCALES in stored else value
+        for name, value in stored.items()
+        if not name.endswith(SCALES)
+    }
 
 
 def ship(tensors: Mapping[str, Floats], folder: Path) -> None:
@@ -89,11 +98,7 @@ def read_shipped(folder: Path) -> dict[str, Floats]:
     for name, entry in json.loads(data[8 : 8 + length]).items():
         start, end = (8 + length + offset for offset in entry["data_offsets"])
         stored[name] = np.frombuffer(data[start:end], kinds[entry["dtype"]]).reshape(entry["shape"])
-    return {
-        name: value.astype(np.float32) * stored[name + SCALES][:, None] if name + SCALES in stored else value
-        for name, value in stored.items()
-        if not name.endswith(SCALES)
-    }
+    return floats(stored)
 
 
 def expand(folder: Path, target: Path) -> None:
@@ -108,10 +113,11 @@ def expand(folder: Path, target: Path) -> None:
 def main() -> None:
     """Write ``src/trivet/data/reader`` and the folder ``work/student``."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", type=Path, nargs="?", help="folder with student-N.npz; without it only expand")
-    parts = parser.parse_args().parts
-    if parts is not None:
-        ship(joined(parts), SHIPPED)
+    parser.add_argument("parts", type=Path, nargs="?", help="folder with NAME-N.npz; without it only expand")
+    parser.add_argument("--name", default="student", help="student, or a variant of refine.py")
+    options = parser.parse_args()
+    if options.parts is not None:
+        ship(joined(options.parts, options.name), SHIPPED)
     expand(SHIPPED, WORK / "student")
 
 

@@ -25,11 +25,11 @@ class Layer(nn.Module):
         self.f2 = nn.Linear(INNER, HIDDEN)
         self.fln = nn.LayerNorm(HIDDEN, eps=1e-12)
 
-    def forward(self, state: Tensor) -> Tensor:
-        """Return the states of the next layer; every row of the batch has the same length, so there is no mask."""
+    def forward(self, state: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the states of the next layer; a batch of rows of one length needs no mask."""
         rows, length, _ = state.shape
         qkv = self.qkv(state).view(rows, length, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
-        heard = functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2])
+        heard = functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], mask)
         state = self.aln(state + self.ao(heard.transpose(1, 2).reshape(rows, length, HIDDEN)))
         return self.fln(state + self.f2(functional.gelu(self.f1(state))))
 
@@ -47,13 +47,15 @@ class CrossEncoder(nn.Module):
         self.pooler = nn.Linear(HIDDEN, HIDDEN)
         self.classifier = nn.Linear(HIDDEN, 1)
 
-    def forward(self, ids: Tensor, types: Tensor, states: bool = False) -> tuple[Tensor, list[Tensor]]:
+    def forward(
+        self, ids: Tensor, types: Tensor, states: bool = False, mask: Tensor | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         """Return the scores and, where asked for, the states behind every layer."""
         places = torch.arange(ids.shape[1], device=ids.device)
         state = self.norm(self.word(ids) + self.position(places) + self.segment(types))
         kept = []
         for layer in self.layers:
-            state = layer(state)
+            state = layer(state, mask)
             if states:
                 kept.append(state)
         with torch.autocast("cuda", enabled=False):  # in bfloat16 a score of 10 is off by up to .03
@@ -154,6 +156,20 @@ def assemble(queries: Texts, passages: Texts, pairs: Tensor, length: int) -> tup
     ids = torch.where((place == asked + 1) | (place == length - 1), SEP, ids)
     ids = torch.where(place == 0, CLS, ids)
     return ids, (place >= asked + 2).long()
+
+
+def assemble_padded(queries: Texts, passages: Texts, pairs: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return token ids, types and attention mask of pairs of any length, each cut to ``most`` tokens.
+
+    The rectangle is a multiple of 16 wide: kernels for other widths are slower, and are chosen anew for each.
+    """
+    lengths = lengths_of(queries, passages, pairs, most)
+    length = -(-int(lengths.max()) // 16) * 16
+    ids, types = assemble(queries, passages, pairs, length)
+    place = torch.arange(length, device=pairs.device)[None]
+    last = lengths[:, None] - 1
+    ids = torch.where(place == last, SEP, torch.where(place > last, 0, ids))
+    return ids, torch.where(place > last, 0, types), (place <= last)[:, None, None, :]
 
 
 def batches(lengths: Tensor, tokens: int, seed: int | None = None) -> list[tuple[int, Tensor]]:

@@ -23,6 +23,7 @@ from trivet.errors import InputError
 from trivet.types import Document
 
 Value = str | int | float | bool
+_PLAIN = (str, int, float, bool)
 
 TIME_FIELDS = ("created", "updated", "accessed", "valid_from", "valid_to", "expires")
 TEXT_FIELDS = ("id", "kind", "title")
@@ -143,6 +144,8 @@ def flatten(meta: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
 
 def plain_value(value: Any) -> Any:
     """Return a scalar or an array of numpy as plain data, NaT and NA of pandas as None, any other value as it is."""
+    if type(value) in _PLAIN:
+        return value
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
     if type(value).__module__ != "numpy":
@@ -554,6 +557,8 @@ def _text(field: str, text: Any) -> str:
 def _scalar(field: str, value: Any) -> Any:
     """Return the value as it is compared; refuse one that the field cannot have, as its ``Not`` would match all."""
     built_in, name = split_field(field)
+    if not built_in and type(value) is str:  # a list may have hundreds
+        return _whole_text(value)
     value = plain_value(value)
     if built_in and name in TIME_FIELDS:
         return epoch(value, f"where: {field}")

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from trivet.frozen import Deferring
 
 if TYPE_CHECKING:
     import numpy as np
@@ -258,8 +260,10 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Deferring):
     """A document of the pool, by its key, with its fused score and what each leg contributed."""
+
+    deferred: ClassVar[tuple[str, ...]] = ("contributions",)
 
     key: Key
     score: float
@@ -310,13 +314,15 @@ def _section(document: Document, first: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Deferring):
     """A found document with its best passage and the explanation of its score.
 
     ``score`` orders the list: the fused score after the adjustments. ``fused`` is the sum of the contributions.
     ``relevance``, from 0 to 1, is the probability that the document answers the query. It can be compared between
     queries and never increases down the list. ``min_relevance`` is a threshold on it.
     """
+
+    deferred: ClassVar[tuple[str, ...]] = ("passage", "contributions")
 
     rank: int
     id: str

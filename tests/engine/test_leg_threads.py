@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
-from trivet.engine.leg_threads import HelperThread, Job
+from trivet.engine.leg_threads import FAST_RUNS, HelperThread, Job, LegThreads, Timed
+from trivet.types import Ranking
 
 
 @pytest.fixture
@@ -123,3 +125,21 @@ def test_many_callers_each_get_their_own_result(helper: HelperThread) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("slow", "runs_here"),
+    [
+        pytest.param([], True, id="fast every time"),
+        pytest.param([60.0], True, id="another process had the core once"),
+        pytest.param([60.0, 60.0], False, id="slow twice"),
+        pytest.param([2_000.0], False, id="it may have hung"),
+    ],
+)
+def test_one_run_that_was_interrupted_does_not_send_a_fast_leg_to_its_pool(slow: list[float], runs_here: bool) -> None:
+    threads = LegThreads()
+    leg = SimpleNamespace(name="lexical")
+    for ms in [1.0] * 2 * FAST_RUNS + slow:
+        threads._note(leg.name, Timed(Ranking(leg.name), ms, 1.0))
+    assert threads._runs_here(leg, None) is runs_here  # type: ignore[arg-type]
+    threads.close()

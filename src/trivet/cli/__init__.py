@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from trivet import __version__
@@ -176,21 +177,50 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def _without_type(option: Any) -> Any:
+class _Value:
+    """Turns what was given for a parameter into its type. typer would import pydantic (60 ms) for the defaults, too."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind, several = param.type_descriptor.annotation, param.multiple or param.nargs == -1
+        if value is None:
+            return () if several else None
+        if not several and type(value) is kind:
+            return value
+        if several and kind == list[str] and all(isinstance(each, str) for each in value):
+            return list(value)
+        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
+
+
+def _quick(option: Any) -> None:
+    option._runtime_param = _Value()
+
+
+def _plain_help(option: Any) -> Any:
     """Remove the <bool> that typer writes after --help."""
     if isinstance(option, TyperOption):
         option.metavar = ""
+        _quick(option)
     return option
 
 
 class _Command(TyperCommand):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            _quick(param)
+
     def get_help_option(self, ctx: Any) -> Any:
-        return _without_type(super().get_help_option(ctx))
+        return _plain_help(super().get_help_option(ctx))
 
 
 class _Group(TyperGroup):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for param in self.params:
+            _quick(param)
+
     def get_help_option(self, ctx: Any) -> Any:
-        return _without_type(super().get_help_option(ctx))
+        return _plain_help(super().get_help_option(ctx))
 
 
 def _typer(completion: bool = False) -> typer.Typer:
@@ -242,10 +272,11 @@ def _trivet(
 
 def application(arguments: Sequence[str]) -> typer.Typer:
     """Return the application, with the one command that is run, or with all where none is named."""
-    app = _typer(completion=True)
+    named = [command for command in COMMANDS if command.name in arguments[:1]]
+    app = _typer(completion=not named)
     epilog = _epilog(("trivet import docs/", 'trivet search "how do I rotate the keys"'))
     app.callback(invoke_without_command=True, epilog=epilog)(_trivet)
-    for command in [command for command in COMMANDS if command.name in arguments[:1]] or COMMANDS:
+    for command in named or COMMANDS:
         _add(app, command)
     return app
 

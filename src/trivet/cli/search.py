@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from trivet import serialize
@@ -75,6 +76,7 @@ def search(
         raise InputError("search: --full and --fields choose what --json prints; add --json")
     keys = serialize.check_keys([name.strip() for name in fields.split(",")] if fields else ())
     start = options.read_profile(profile)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads: 30 ms for nothing
     with open_existing(store, collection, model=True, scorer=scorer_or_default(scorer)) as engine:
         if careful and READER not in engine.careful.rerankers:
             raise InputError(

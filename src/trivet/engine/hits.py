@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection as CollectionOf
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import fsum
 from typing import TYPE_CHECKING
 
 from trivet.engine.request import Fetched, Plan, Pool, Retrieved
 from trivet.engine.surrounding import neighbours_of
-from trivet.frozen import quick, quick_replace
+from trivet.frozen import quick_deferred, quick_replace
 from trivet.fusion.relevance import never_increasing, probability
 from trivet.stores.contract import Span, passage_of
 from trivet.text.passages import cut
-from trivet.types import Adjustment, Candidate, Document, Hit, Key, Ranking
+from trivet.types import Adjustment, Candidate, Contribution, Document, Hit, Key, Passage, Ranking
 
 if TYPE_CHECKING:
     from trivet.rerank.reranker import Places
     from trivet.stores.contract import Collection, LexicalIndex, Scope
 
-_hit, _shown = quick(Hit), quick_replace(Hit, "rank", "relevance", "path")
+_hit, _shown = quick_deferred(Hit), quick_replace(Hit, "rank", "relevance", "path")
 
 
 def fetch(
@@ -55,19 +56,23 @@ def fetch(
                 score=candidate.score,
                 relevance=relevance,
                 document=document,
-                passage=passage_of(document, spans.get(did)),
                 fused=candidate.score if lift is None else lift.before,
-                contributions=candidate.contributions,
                 adjustments=() if lift is None else (lift,),
                 stands_for=pool.stands_for.get(key, ()),
                 resolved_by=resolved.get(did, ()),
                 context=(),
                 path=(),
+                _fill=partial(_deferred, candidate, spans.get(did)),
             )
         )
     shown = {id: passages[did] for id, did in numbers.items() if did in passages}
     by_legs = {hit.id: hit.relevance for hit in found}
     return Fetched(found, documents, numbers, shown, by_legs, degraded, not rewritten.isdisjoint(documents))
+
+
+def _deferred(candidate: Candidate, span: Span | None, hit: Hit) -> tuple[Passage, tuple[Contribution, ...]]:
+    """Return the deferred fields of a hit."""
+    return passage_of(hit.document, span), candidate.contributions
 
 
 def _passages(
@@ -78,7 +83,7 @@ def _passages(
     A document without such a passage shows its first: a successor that no leg found itself, or a document that was
     rewritten since it was ranked.
     """
-    best = _best_passages(rankings, {candidate.key for candidate in candidates})
+    best = _best_passages(rankings, [candidate.key for candidate in candidates])
     known = collection.documents.spans(list(best.values()))
     passages = {int(key): pid for key, pid in best.items() if pid in known}
     spans = {did: known[pid] for did, pid in passages.items()}
@@ -152,16 +157,17 @@ def _lifts(
     return lifts
 
 
-def _best_passages(rankings: Sequence[Ranking], keys: set[Key]) -> dict[Key, int]:
+def _best_passages(rankings: Sequence[Ranking], keys: Iterable[Key]) -> dict[Key, int]:
     """Map documents to the passage to show: that of the leg which ranks the document highest; 0 is no passage."""
-    best: dict[Key, tuple[int, int]] = {}
-    for ranking in rankings:
-        places = ranking.places()
-        for key in keys & places.keys():
-            pid = ranking.passages[places[key]] if ranking.passages else 0
-            if pid and (key not in best or places[key] < best[key][0]):
-                best[key] = (places[key], pid)
-    return {key: pid for key, (_, pid) in best.items()}
+    legs = [(ranking.places(), ranking.passages) for ranking in rankings if ranking.passages]
+    best: dict[Key, int] = {}
+    for key in keys:
+        highest = None
+        for places, passages in legs:
+            place = places.get(key)
+            if place is not None and (highest is None or place < highest) and passages[place]:
+                highest, best[key] = place, passages[place]
+    return best
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ T = TypeVar("T")
 
 # Waking a thread of a pool, and being woken by it, costs a search up to 1 ms. A leg that took less than ``FAST_MS`` in
 # each of its last ``FAST_RUNS`` runs, and whose index is up to date, runs in the caller's thread; of two such legs, the
-# helper thread runs one.
-FAST_MS, FAST_RUNS = 20.0, 8
+# helper thread runs one. After twice as many, a run of up to ``SLOW_MS`` is forgiven once: the core was taken.
+FAST_MS, FAST_RUNS, SLOW_MS = 20.0, 8, 100.0
 POOL_MS = 5.0  # mean time above which a leg goes to its pool, where its time limit can be enforced
 HELPER_MS = 0.35  # mean CPU time below which the helper thread saves nothing
 
@@ -219,8 +219,11 @@ class LegThreads:
         return trusted and (leg is last or self._usual[leg.name] < POOL_MS)
 
     def _note(self, leg: str, done: Timed) -> None:
-        self._quick[leg] = self._quick[leg] + 1 if done.ms < FAST_MS else 0
-        self._usual[leg] += (done.ms - self._usual[leg]) / FAST_RUNS
+        if done.ms < FAST_MS:
+            self._quick[leg] = min(self._quick[leg] + 1, 2 * FAST_RUNS)
+        else:
+            self._quick[leg] = self._quick[leg] // 2 if done.ms < SLOW_MS else 0
+        self._usual[leg] += (min(done.ms, FAST_MS) - self._usual[leg]) / FAST_RUNS
         self._work[leg] += (done.worked_ms - self._work[leg]) / FAST_RUNS
 
     def close(self) -> None:

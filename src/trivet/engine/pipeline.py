@@ -23,8 +23,8 @@ from trivet.engine.validation import check_id
 from trivet.errors import ModelReplacedError, NotFoundError, StoreError
 from trivet.filters import Filter, fields_of, parse_filter
 from trivet.fusion import fuse
-from trivet.fusion.context import SOURCES, Lifted, keys_of, shares
-from trivet.fusion.pool import scores_of
+from trivet.fusion.context import SOURCES, Lifted, shares
+from trivet.fusion.pool import keys_of, scores_of
 from trivet.fusion.relevance import Matches
 from trivet.legs import LEGS
 from trivet.legs.graph import heads

@@ -107,7 +107,7 @@ def check(ranking: Ranking) -> None:
         raise InputError(f"ranking {ranking.leg!r} has the floor {ranking.floor}; it must be a finite number")
     if not keys:
         return
-    if len(set(keys)) != len(keys):
+    if len(ranking.places()) != len(keys):  # which is needed later anyway
         raise InputError(
             f"ranking {ranking.leg!r} holds the key {_repeated(keys)!r} twice; keys are unique in a ranking"
         )

@@ -12,19 +12,16 @@ Both directions have one weight. So two neighbours never change places because o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
-from trivet.frozen import quick
-from trivet.fusion.pool import FusedPool
-from trivet.types import Candidate, Key
+from trivet.fusion.pool import Candidates
+from trivet.types import Candidate, Contribution, Key
 
 Adjacent = Mapping[int, tuple[int | None, int | None]]  # document → the one before and the one after it
 
 SOURCES = 60  # best candidates that pass a part on: what the rerankers of the default see
-
-_candidate = quick(Candidate)
 
 
 class Share(NamedTuple):
@@ -44,38 +41,14 @@ def shares(scores: Mapping[Key, float], adjacent: Adjacent, weight: float) -> di
     return found
 
 
-class Lifted(Sequence[Candidate]):
-    """The candidates of a pool with their shares added, best first. Equal scores stay in the order of the pool.
-
-    A candidate is made when it is read, as in ``FusedPool``.
-    """
+class Lifted(Candidates):
+    """The candidates of a pool with their shares added, best first. Equal scores stay in the order of the pool."""
 
     def __init__(self, pool: Sequence[Candidate], scores: Mapping[Key, float], added: Mapping[Key, Share]) -> None:
         """``scores`` are those of the pool, in its order."""
-        totals = {**scores, **{key: scores.get(key, 0.0) + share.amount for key, share in added.items()}}
-        self._pool, self._totals = pool, totals
-        self._places = {key: place for place, key in enumerate(scores)}
-        self.keys = sorted(totals, key=totals.__getitem__, reverse=True)
+        super().__init__({**scores, **{key: scores.get(key, 0.0) + share.amount for key, share in added.items()}})
+        self._pool, self._places = pool, {key: place for place, key in enumerate(scores)}
 
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return map(self._made, self.keys)
-
-    @overload
-    def __getitem__(self, at: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Candidate]: ...
-    def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
-        return list(map(self._made, self.keys[at])) if isinstance(at, slice) else self._made(self.keys[at])
-
-    def _made(self, key: Key) -> Candidate:
+    def contributions(self, key: Key) -> tuple[Contribution, ...]:
         place = self._places.get(key)
-        contributions = () if place is None else self._pool[place].contributions
-        return _candidate(key, self._totals[key], contributions)
-
-
-def keys_of(pool: Sequence[Candidate]) -> list[Key]:
-    """Return the keys of a pool in its order, without making its candidates."""
-    return pool.keys if isinstance(pool, FusedPool | Lifted) else [candidate.key for candidate in pool]
+        return () if place is None else self._pool[place].contributions

@@ -13,18 +13,61 @@ from itertools import chain
 from math import fsum
 from typing import overload
 
-from trivet.frozen import quick
+from trivet.frozen import quick, quick_deferred
 from trivet.types import Candidate, Contribution, Key, Ranking
 
-_candidate, _contribution = quick(Candidate), quick(Contribution)
+_candidate, _contribution = quick_deferred(Candidate), quick(Contribution)
 
 
-class FusedPool(Sequence[Candidate]):
-    """Candidates, best first. Equal scores stay in the order of the rankings as given, then of the ranks.
+class Candidates(Sequence[Candidate]):
+    """Candidates by their scores, best first. Equal scores stay in the order of the scores as given.
 
-    The order is computed at once, the contributions of a candidate only when it is read: of two hundred candidates, a
-    page shows twenty.
+    The order is computed at once, a candidate when it is read, and its contributions when these are read: of two
+    hundred candidates, a page shows twenty.
     """
+
+    def __init__(self, totals: Mapping[Key, float]) -> None:
+        self._totals, self.keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
+
+    def contributions(self, key: Key) -> tuple[Contribution, ...]:
+        """Return what each leg contributed to a candidate."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(self._made, self.keys)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Candidate]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
+        return list(map(self._made, self.keys[at])) if isinstance(at, slice) else self._made(self.keys[at])
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as a list of candidates."""
+        return list(self) == list(other) if isinstance(other, Candidates | list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def scores(self) -> dict[Key, float]:
+        """Return the scores by key, best first, without making the candidates."""
+        return {key: self._totals[key] for key in self.keys}
+
+    def _made(self, key: Key) -> Candidate:
+        return _candidate(key, self._totals[key], self._deferred)
+
+    def _deferred(self, candidate: Candidate) -> tuple[tuple[Contribution, ...]]:
+        return (self.contributions(candidate.key),)
+
+
+class FusedPool(Candidates):
+    """Fused rankings. Equal scores stay in the order of the rankings as given, then of the ranks."""
 
     def __init__(
         self,
@@ -48,45 +91,20 @@ class FusedPool(Sequence[Candidate]):
             totals |= own
         # fsum rounds once, so documents with equal sums stay equal whatever the order of the legs
         totals.update((key, fsum(shares)) for key, shares in several.items())
-        self._totals, self.keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return map(self._explained, self.keys)
-
-    @overload
-    def __getitem__(self, at: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Candidate]: ...
-    def __getitem__(self, at: int | slice) -> Candidate | list[Candidate]:
-        return list(map(self._explained, self.keys[at])) if isinstance(at, slice) else self._explained(self.keys[at])
-
-    def __eq__(self, other: object) -> bool:
-        """Compare as a list of candidates."""
-        return list(self) == list(other) if isinstance(other, FusedPool | list) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-    def scores(self) -> dict[Key, float]:
-        """Return the scores by key, best first, without making the candidates."""
-        return {key: self._totals[key] for key in self.keys}
+        super().__init__(totals)
 
     def _share(self, key: Key, weight: float, point: float) -> float:
         return weight * point if self._found is None else weight * point * self._found[key]
 
-    def _explained(self, key: Key) -> Candidate:
-        contributions = []
+    def contributions(self, key: Key) -> tuple[Contribution, ...]:
+        found = []
         for leg, places, scores, points, weight in self._columns:
             at = places.get(key)
             if at is not None:
-                share = self._share(key, weight, points[at])
-                contributions.append(_contribution(leg, at + 1, scores[at], points[at], weight, share))
-        return _candidate(key, self._totals[key], tuple(contributions))
+                found.append(
+                    _contribution(leg, at + 1, scores[at], points[at], weight, self._share(key, weight, points[at]))
+                )
+        return tuple(found)
 
     @cached_property
     def _columns(self) -> list[tuple[str, Mapping[Key, int], Sequence[float], Sequence[float], float]]:
@@ -97,4 +115,9 @@ class FusedPool(Sequence[Candidate]):
 
 def scores_of(pool: Sequence[Candidate]) -> dict[Key, float]:
     """Return the scores of a pool by key, in its order."""
-    return pool.scores() if isinstance(pool, FusedPool) else {candidate.key: candidate.score for candidate in pool}
+    return pool.scores() if isinstance(pool, Candidates) else {candidate.key: candidate.score for candidate in pool}
+
+
+def keys_of(pool: Sequence[Candidate]) -> list[Key]:
+    """Return the keys of a pool in its order, without making its candidates."""
+    return pool.keys if isinstance(pool, Candidates) else [candidate.key for candidate in pool]

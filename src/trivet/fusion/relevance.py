@@ -83,10 +83,10 @@ def _strengths(legs: Sequence[Ranking]) -> dict[Key, float] | None:
     """Map the documents that these legs found to the strength of the best leg; None where no leg took part."""
     if not legs:
         return None
-    found: dict[Key, float] = {}
-    for leg in legs:
-        strengths = dict(zip(leg.keys, leg.strengths(), strict=True))
-        found |= {key: max(found[key], value) if key in found else value for key, value in strengths.items()}
+    found = dict(zip(legs[0].keys, legs[0].strengths(), strict=True))
+    for leg in legs[1:]:
+        for key, value in zip(leg.keys, leg.strengths(), strict=True):
+            found[key] = max(found.get(key, value), value)
     return found
 
 

@@ -54,6 +54,7 @@ class Names:
 
 
 #: The arrays of a block, in the order in which they are saved.
+WIDE = ("dids", "pids", "starts", "back_starts")  # with 64 bits a number in memory
 ARRAYS = ("dids", "pids", "starts", "concepts", "marks", "hashes", "back_starts", "back_rows", "back_marks")
 
 

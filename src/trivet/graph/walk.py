@@ -96,12 +96,12 @@ class Paths(Sequence[Path]):
     A path is made when it is read: it explains a hit, and no score depends on it.
     """
 
-    def __init__(self, graph: MentionGraph, steps: Sequence[_Step], dids: Ints, hops: Ints) -> None:
-        """``hops``: the step that brought each document the most mass."""
-        self._graph, self._steps, self._dids, self._hops = graph, steps, dids, hops
+    def __init__(self, graph: MentionGraph, steps: Sequence[_Step], hops: Ints, rows: Ints) -> None:
+        """``hops``: the step that brought each document the most mass; ``rows``: the row of its flow that did."""
+        self._graph, self._steps, self._hops, self._rows = graph, steps, hops, rows
 
     def __len__(self) -> int:
-        return len(self._dids)
+        return len(self._rows)
 
     def __getitem__(self, at: Any) -> Any:
         return self.of(range(len(self)))[at]
@@ -116,7 +116,7 @@ class Paths(Sequence[Path]):
         for hop in range(len(self._steps)):
             chosen = at[self._hops[at] == hop]
             if len(chosen):
-                paths = _paths(self._graph, self._steps[: hop + 1], self._dids[chosen])
+                paths = _paths(self._graph, self._steps[: hop + 1], self._rows[chosen])
                 found.update(zip(chosen.tolist(), paths, strict=True))
         return [found[place] for place in at.tolist()]
 
@@ -276,20 +276,22 @@ def _reached(graph: MentionGraph, steps: list[_Step], depth: int) -> Reached:
     total = parts.sum(0)
     top = _largest(total, dids, depth)
     hops = parts[:, top].argmax(0)
-    found, pids = dids[top], np.zeros(len(top), dtype=np.int64)
+    found, (rows, pids) = dids[top], np.zeros((2, len(top)), dtype=np.int64)
     for hop, step in enumerate(steps):
         at = np.flatnonzero(hops == hop)
         if len(at):
-            pids[at] = step.flow.pid[step.best(found[at])]
-    paths = Paths(graph, steps, found, hops)
+            rows[at] = step.best(found[at])
+            pids[at] = step.flow.pid[rows[at]]
+    paths = Paths(graph, steps, hops, rows)
     return Reached(tuple(found.tolist()), tuple(total[top].tolist()), tuple(pids.tolist()), paths)
 
 
-def _paths(graph: MentionGraph, steps: Sequence[_Step], dids: Ints) -> list[Path]:
-    """Return the path to each of these documents, which the last step reached, from its seed."""
+def _paths(graph: MentionGraph, steps: Sequence[_Step], rows: Ints) -> list[Path]:
+    """Return the path from its seed to each document that these rows of the last step's flow lead to."""
+    dids = steps[-1].flow.target[rows]
     pieces: list[list[list[int | str]]] = [[[did] for did in dids.tolist()]]
     for step in reversed(steps):
-        rows = step.best(dids)
+        rows = rows if step is steps[-1] else step.best(dids)
         dids = step.walked[step.flow.source[rows]]
         names = _names(graph, step, step.flow.connection[rows].tolist())
         pieces.append([[did, name] for did, name in zip(dids.tolist(), names, strict=True)])

@@ -64,15 +64,15 @@ class Learned(Reranker):
     def apply(self, hits: Sequence[Hit], query: Query, tools: Tools) -> Reranked:
         if len(hits) < 2:
             return Reranked(list(hits))
-        unit, gate = deviation(hits), wording_share(hits)
+        gate = wording_share(hits)
+        wording = bool(gate and (self.words or self.runs))  # reading the passages is most of the time
+        if not wording and not any(by_assistant(hit.document.meta) for hit in hits):  # most hits that are no messages
+            return Reranked(best_first(self, ((hit, hit.score, "") for hit in hits)))
+        unit = deviation(hits)
         weights = [getattr(self, name) for name in FEATURES]
         gates = [gate if name in WORDING else 1.0 for name in FEATURES]
         verdicts = []
-        wording = bool(gate and (self.words or self.runs))  # reading the passages is most of the time
-        features = gather(hits, query, tools, wording)
-        if not any(map(any, features)):  # most hits that are no messages
-            return Reranked(best_first(self, ((hit, hit.score, "") for hit in hits)))
-        for hit, found in zip(hits, features, strict=True):
+        for hit, found in zip(hits, gather(hits, query, tools, wording), strict=True):
             parts = [weight * value * part for weight, value, part in zip(weights, found, gates, strict=True)]
             verdicts.append((hit, hit.score + unit * fsum(parts), _reason(parts)))
         return Reranked(best_first(self, verdicts))
@@ -106,9 +106,11 @@ def wording_share(hits: Sequence[Hit]) -> float:
 
     It is the square root of the lexical weight over the lexical and the dense weight of this query.
     """
+    messages = sum(bool(session_of(hit.document.meta)) for hit in hits) / len(hits)
+    if not messages:
+        return 0.0
     weights = {item.leg: item.weight for hit in hits for item in hit.contributions}
     lexical, dense = weights.get("lexical", 0.0), weights.get("dense", 0.0)
-    messages = sum(bool(session_of(hit.document.meta)) for hit in hits) / len(hits)
     return messages * sqrt(lexical / (lexical + dense)) if lexical else 0.0
 
 

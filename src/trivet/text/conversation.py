@@ -27,6 +27,7 @@ GRAPH_SCOPE_KEYS = ("scope", PROJECT, "user", "user_id", "channel", "room")
 SPEAKER_KEYS = ("role", "speaker")
 #: Speaker keys of the graph: messages imported from mail and chat have an author or a sender.
 GRAPH_SPEAKER_KEYS = (*SPEAKER_KEYS, "author", "sender")
+_SPEAKER = frozenset(SPEAKER_KEYS)
 
 #: Speakers that are a language model, in lower case.
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
@@ -51,6 +52,8 @@ def session_of_turn(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def by_assistant(meta: Mapping[str, Any]) -> bool:
     """Tell whether a language model wrote the turn with this metadata."""
+    if _SPEAKER.isdisjoint(meta):  # most documents are no turns
+        return False
     return any(str(meta[key]).lower() in ASSISTANTS for key in SPEAKER_KEYS if key in meta)
 
 

@@ -43,7 +43,7 @@ def test_running_the_built_in_model_needs_no_onnx_package(tmp_path: Path) -> Non
     used = imported_by(
         f"{code}load_embedder('granite').embed_queries(['cat'])\ndel sys.modules['onnx']", TRIVET_CACHE=str(tmp_path)
     )
-    assert used == {"numpy", "onnxruntime", "tokenizers", "google.protobuf"}
+    assert used == {"numpy", "onnxruntime", "google.protobuf"}
 
 
 @pytest.mark.parametrize("spec", [None, "none"])

@@ -16,6 +16,7 @@ from trivet.models.embedders.local import LocalModel, PooledSession
 from trivet.models.embedders.sentences import unrelated_cosine
 from trivet.models.encoders.encoder import BLOCK_INT8, FP32, encoder_graph
 from trivet.models.encoders.session import open_session
+from trivet.models.encoders.tokenizer import TokenizersPackage
 
 from .reference import Array, bert_states, unit
 
@@ -107,7 +108,8 @@ def header() -> bytes:
 def session(data: bytes, *, exact: bool) -> PooledSession:
     shape, tokenizer, weights = multilingual.read_model(data)
     graph = encoder_graph(shape, weights, FP32 if exact else BLOCK_INT8)
-    return PooledSession(Tokenizer.from_str(tokenizer), open_session(graph, EmbedderError, fuse=False), POSITIONS)
+    made = TokenizersPackage(Tokenizer.from_str(tokenizer), POSITIONS)
+    return PooledSession(made, open_session(graph, EmbedderError, fuse=False))
 
 
 @pytest.mark.parametrize(("exact", "near"), [(True, 0.9999), (False, 0.995)])

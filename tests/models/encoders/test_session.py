@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from trivet.errors import ScorerError
 from trivet.models.encoders.session import TextSession, in_threads
+from trivet.models.encoders.tokenizer import TokenizersPackage
 
 
 def tokenizer() -> Tokenizer:
@@ -41,7 +42,7 @@ class Session:
 
 
 def opened(session: Session, max_tokens: int = 8) -> TextSession:
-    return TextSession(tokenizer(), session, max_tokens, ("logits",), ScorerError)
+    return TextSession(TokenizersPackage(tokenizer(), max_tokens), session, ("logits",), ScorerError)
 
 
 def test_a_graph_gets_the_inputs_it_names_in_its_own_types() -> None:

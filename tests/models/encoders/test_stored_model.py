@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from trivet.errors import EmbedderError
 from trivet.models.embedders import granite
 from trivet.models.embedders.local import PooledSession
+from trivet.models.encoders import stored_model
+from trivet.models.encoders.byte_pairs import BytePairTokenizer
 from trivet.models.encoders.session import WEIGHTS
 from trivet.models.encoders.stored_model import CHECKSUMS, GRAPH, TOKENIZER, open_stored
 
@@ -21,14 +23,14 @@ class Build:
     def __init__(self) -> None:
         self.calls = 0
 
-    def __call__(self) -> tuple[bytes, str]:
+    def __call__(self) -> tuple[bytes, bytes]:
         self.calls += 1
         return granite.build(granite.INT8)
 
 
 def vectors(folder: Path, build: Build) -> np.ndarray:
     session, tokenizer = open_stored(folder, build, EmbedderError)
-    opened = PooledSession(Tokenizer.from_str(tokenizer), session, granite.MAX_TOKENS)
+    opened = PooledSession(BytePairTokenizer(tokenizer, granite.MAX_TOKENS), session)
     return np.stack([opened.vector(text) for text in TEXTS])
 
 
@@ -52,6 +54,19 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path, file: str) -> None:
     (tmp_path / "model" / file).write_bytes(content)
     assert np.array_equal(vectors(tmp_path / "model", build), first)
     assert build.calls == 2
+
+
+def test_files_that_nobody_touched_are_not_read_to_check_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, read = Build(), []
+    first = vectors(tmp_path / "model", build)
+    checksum = stored_model._checksum
+    monkeypatch.setattr(stored_model, "_checksum", lambda path: (read.append(path.name), checksum(path))[1])
+    assert np.array_equal(vectors(tmp_path / "model", build), first)
+    assert not read
+    shutil.copytree(tmp_path / "model", tmp_path / "copy")
+    assert np.array_equal(vectors(tmp_path / "copy", build), first)
+    assert read == [GRAPH, TOKENIZER, WEIGHTS]
+    assert build.calls == 1
 
 
 @pytest.mark.parametrize("file", [GRAPH, TOKENIZER, WEIGHTS, CHECKSUMS])

@@ -144,6 +144,10 @@ class VectorList:
         data = b"".join(row[3].astype("<f2").tobytes() for row in rows)
         return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
 
+    def vectors_of(self, mid: int, pids: Sequence[int]) -> dict[int, bytes]:
+        wanted = set(pids)
+        return {pid: vector.astype("<f2").tobytes() for pid, _, vector in self.rows.values() if pid in wanted}
+
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         return self.removals.after(seq)
 

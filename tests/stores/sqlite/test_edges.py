@@ -8,6 +8,7 @@ import pytest
 
 import trivet
 from trivet.graph.edges import MOST_LINKS, MOST_VALUES, RARE
+from trivet.stores.sqlite.graph import FEW_BEHIND
 
 
 def ties(engine: trivet.Engine, id: str) -> dict[str, tuple[float, str]]:
@@ -119,3 +120,13 @@ def test_a_document_that_is_gone_has_no_edges(engine: trivet.Engine) -> None:
         == collection.graph.edges([999], collection.state().version)
         == []
     )
+
+
+def test_a_search_after_a_few_writes_only_has_to_read_the_graph(engine: trivet.Engine) -> None:
+    turns(engine)
+    engine.search("turn", graph_weight=0.4)
+    engine.add("one more turn")
+    graph = engine._collection.graph
+    assert graph is not None and graph.is_current(engine._collection.state())
+    engine.add([f"turn {n} of a long talk" for n in range(FEW_BEHIND)])
+    assert not graph.is_current(engine._collection.state())

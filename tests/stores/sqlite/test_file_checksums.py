@@ -9,13 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from trivet.stores.indexes import graph_index
 from trivet.stores.sqlite import file_checksums, term_index, vector_index
 from trivet.stores.sqlite.file_checksums import FileChecksums
-from trivet.stores.sqlite.vector_block import DamagedError, Filed, row_sums
 
 from . import heal
 
@@ -26,8 +24,8 @@ FILES = (
     "*.fieldnorm",
     "*.fast",
     "*.del",
-    "vectors.f16",
-    "sums.npy",
+    "quick.faiss",
+    "pids.npy",
     "meta.json",
     "state.json",
 )
@@ -121,29 +119,3 @@ def test_a_snapshot_that_says_it_has_read_more_is_not_used(store: Path) -> None:
         engine.add("newcomer z1z", id="n1")
         engine.wait()
         assert heal.ask(engine, "newcomer z1z", "dense")[0].id == "n1"
-
-
-@pytest.mark.parametrize("dim", [4, 5, 64])
-def test_a_sum_tells_changed_and_exchanged_words(dim: int) -> None:
-    rows = np.random.default_rng(2).standard_normal((50, dim)).astype(np.float16)
-    sums = row_sums(rows)
-    for at in range(dim):
-        changed = rows.copy()
-        changed[:, at] = np.nextafter(changed[:, at], np.float16(2))
-        assert (row_sums(changed) != sums).all()
-        exchanged = rows.copy()
-        exchanged[:, [0, at]] = exchanged[:, [at, 0]]
-        assert (row_sums(exchanged) != sums).all() or at == 0
-
-
-def test_rows_in_a_file_are_compared_each_time_they_are_read(tmp_path: Path) -> None:
-    rows = np.random.default_rng(3).standard_normal((20, 8)).astype("<f2")
-    rows.tofile(tmp_path / "v")
-    filed = Filed(tmp_path / "v", row_sums(rows), 8)
-    assert np.array_equal(filed.take(np.array([3, 4, 9])), rows[[3, 4, 9]])
-    with (tmp_path / "v").open("r+b") as file:
-        file.seek(2 * 8 * 9)
-        file.write(b"\1")
-    assert np.array_equal(filed.take(np.array([3, 4])), rows[[3, 4]])
-    with pytest.raises(DamagedError):
-        filed.scores(np.array([9]), rows[0].astype(np.float32))

@@ -145,7 +145,7 @@ def test_where_the_terms_are_damaged_the_large_index_answers(opened: Open, tmp_p
     index = opened(made_up(100))
     scope = every(20, 100)
     expected = ask(index, RARE[0], scope, 100)
-    for file in (tmp_path / "words").glob("forward-*.terms"):
+    for file in (tmp_path / "words").glob("forward-*.units"):
         file.write_bytes(bytes(file.stat().st_size))
     for _ in range(filtered_index.MIN_SEARCHES + 1):
         assert ask(index, RARE[0], scope, 100) == expected

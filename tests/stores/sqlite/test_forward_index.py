@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -122,7 +123,7 @@ class TestDamage:
     def test_a_passage_whose_bytes_changed_is_not_told(self, tmp_path: Path) -> None:
         numbered = [(pid, *TEXTS[0]) for pid in (1, 2, 3)]
         saved(tmp_path, numbered)
-        (file,) = tmp_path.glob("*.terms")
+        (file,) = tmp_path.glob("*.units")
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
@@ -130,7 +131,7 @@ class TestDamage:
         assert sorted(found.positions([1, 2, 3], {"kettl"})) == [1, 3]
         assert found.problems("words") == [f"words: {file.name} is damaged; run rebuild"]
 
-    @pytest.mark.parametrize("suffix", ["npz", "terms"])
+    @pytest.mark.parametrize("suffix", ["npz", "units"])
     def test_a_file_that_was_cut_off_is_not_read(self, tmp_path: Path, suffix: str) -> None:
         saved(tmp_path, [(1, *TEXTS[0])])
         (file,) = tmp_path.glob(f"*.{suffix}")
@@ -141,6 +142,39 @@ class TestDamage:
 
     def test_a_sound_one_has_no_problems(self, tmp_path: Path) -> None:
         assert saved(tmp_path, [(1, *TEXTS[0]), (2, *TEXTS[1])]).problems("words") == []
+
+
+def widened(folder: Path) -> None:
+    """Rewrite the segments as an older trivet wrote them: 32 bits a number."""
+    for segment in ForwardIndex(folder)._segments:
+        numbers, ends = segment.terms()
+        numbers.astype("<i4").tofile(segment.path.with_suffix(".terms"))
+        starts = np.concatenate([[0], ends[:-1]])
+        sums = [zlib.crc32(numbers[a:b].astype("<i4").tobytes()) for a, b in zip(starts, ends, strict=True)]
+        table = segment.table | {"ends": ends, "sums": np.array(sums, dtype=np.uint32)}
+        np.savez(segment.path.with_suffix(".npz"), **table)
+        segment.path.unlink()
+
+
+def test_segments_of_an_older_trivet_are_read_and_merged_into_new_ones(tmp_path: Path) -> None:
+    numbered = [(pid, *TEXTS[pid % len(TEXTS)]) for pid in range(1, 21)]
+    sought = {"kettl", "the", "tea", "os.path", "東京"}
+    for start in (0, 10):
+        saved(tmp_path, numbered[start : start + 10])
+    widened(tmp_path)
+    assert len(list(tmp_path.glob("*.terms"))) == 2
+    found = ForwardIndex(tmp_path)
+    check(found, numbered, sought)
+    assert not found.problems("words")
+    found.merge()
+    assert not list(tmp_path.glob("*.terms"))
+    check(ForwardIndex(tmp_path), numbered, sought)
+
+
+def test_terms_beyond_sixteen_bits_are_told_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trivet.stores.sqlite.term_numbers.COMMON", 5)  # most terms of these texts are rare
+    numbered = [(pid, *TEXTS[pid % len(TEXTS)]) for pid in range(1, 13)]
+    check(saved(tmp_path, numbered), numbered, {"kettl", "the", "tea", "os.path", "東京", "crème"})
 
 
 def test_a_search_answers_alike_with_and_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +247,7 @@ def test_damage_that_a_search_meets_is_mended_by_it(tmp_path: Path, monkeypatch:
             ]
         )
         before = engine.search("boil the Kettle")
-        (file,) = (tmp_path / "m.db.index").rglob("*.terms")
+        (file,) = (tmp_path / "m.db.index").rglob("*.units")
         file.write_bytes(bytes(file.stat().st_size))
     with trivet.open(tmp_path / "m.db") as engine:
         after = engine.search("boil the Kettle")

@@ -13,10 +13,9 @@ import pytest
 
 import trivet
 from trivet.stores.indexes import snapshots
-from trivet.stores.sqlite import quantized_codes, vector_index
+from trivet.stores.sqlite import vector_index
 from trivet.stores.sqlite import vectors as vectors_module
 from trivet.stores.sqlite.half_precision import ROUNDING, floats, halves, rounded, widened
-from trivet.stores.sqlite.vector_block import row_sums
 from trivet.stores.sqlite.vector_index import VectorIndex
 
 from .passage_list import VectorList
@@ -122,45 +121,33 @@ def test_a_rewriting_that_was_interrupted_goes_on_later(old: Path, monkeypatch: 
     assert lengths(old) == [2 * DIM]
 
 
-@pytest.fixture(params=["in memory", "in its file"])
-def wide(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, VectorList]:
-    """A snapshot as the trivet before left it, and its records."""
+@pytest.mark.parametrize("format", [7, 8])
+def test_a_snapshot_with_vectors_is_made_anew_without(
+    format: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older ones had a copy of the vectors, with 32 bits a number (7) or 16 (8)."""
     monkeypatch.setattr(vector_index, "SNAPSHOT_FROM", 100)
-    monkeypatch.setattr(quantized_codes, "SLICE", 64)  # it is read in parts
-    if request.param == "in its file":
-        monkeypatch.setattr(vector_index, "IN_MEMORY", 0)
     records = VectorList()
-    given = unit(300)
-    for did, row in enumerate(given, start=1):
+    for did, row in enumerate(unit(300), start=1):
         records.add(did, row)
     index = VectorIndex(tmp_path / "m", records, DIM)
     index.catch_up(records.version)
     index.compact()
     (folder,) = snapshots.newest_first(tmp_path / "m")
-    (folder / "vectors.f16").unlink()
-    given.tofile(folder / "vectors.f32")
-    np.save(folder / "sums.npy", row_sums(given))
-    state = json.loads((folder / "state.json").read_text()) | {"format": 7}
-    (folder / "state.json").unlink()
-    (folder / "state.json").write_text(json.dumps(state | {"sums": snapshots.checksums(folder)}))
-    return tmp_path / "m", records
-
-
-def test_a_snapshot_of_32_bits_is_used_until_it_is_rewritten(wide: tuple[Path, VectorList]) -> None:
-    folder, records = wide
+    (folder / "vectors.f16").write_bytes(bytes(300))
+    state = json.loads((folder / "state.json").read_text()) | {"format": format}
+    (folder / "state.json").write_text(json.dumps(state))
+    index = VectorIndex(tmp_path / "m", records, DIM)
+    assert not index.deleted, "nothing was damaged"
     query = unit(1, seed=2)[0]
     expected = [(did, pytest.approx(cosine, abs=1e-6)) for cosine, _, did in records.cosines(query)[:10]]
-    for rewritten in (False, True):
-        index = VectorIndex(folder, records, DIM)
-        assert index.size == 300, "it is read from the snapshot, not from the records"
+    for _ in range(2):
+        index.catch_up(records.version)
         assert [(did, cosine) for cosine, _, did in index.best(query, 10, None)] == expected
-        assert not index.problems() and not index.deleted
-        rounded_rows = np.stack([row for _, _, row in records.rows.values()])
-        assert (index.held().blocks[0].rows.take(None) == rounded_rows).all()
-        (vectors,) = folder.glob("snapshot-*/vectors.*")
-        assert vectors.name == ("vectors.f16" if rewritten else "vectors.f32")
         index.rewrite()
-    assert [path.name for path in folder.iterdir() if path.is_dir()] == [f"snapshot-{300:016d}-{0:016d}"]
+        (folder,) = snapshots.newest_first(tmp_path / "m")
+        assert json.loads((folder / "state.json").read_text())["format"] == 9
+        assert not list(folder.glob("vectors*"))
 
 
 def test_a_damaged_vector_gets_no_new_checksum(old: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from trivet.stores.sqlite import quantized_codes, vector_block, vector_index
 from trivet.stores.sqlite.quantized_codes import Mask, build
 from trivet.stores.sqlite.scope import Scope
-from trivet.stores.sqlite.vector_block import DamagedError, Filed, Held, row_sums
+from trivet.stores.sqlite.vector_block import Filed, Halved, Held, Recorded
 
 from .test_vector_index import DIM, check_exact, clustered, filled, opened
 
@@ -36,7 +37,7 @@ def test_of_a_large_block_the_nearest_are_found_whatever_the_mask_leaves(
     records = filled(1_500)
     index = opened(tmp_path / "m", records)
     assert index._base.codes is not None and index._base.codes.bytes is not None
-    assert isinstance(index._base.rows, Filed)
+    assert isinstance(index._base.rows, Recorded) and not index.wants_loading
     chosen = np.random.default_rng(3).random(1_501) < share
     scope = None if share == 1.0 else Scope(chosen)
     shares = []
@@ -114,13 +115,14 @@ def test_a_narrow_mask_is_compared_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 500])
-def test_scores_are_the_products_however_the_rows_are_held(count: int, tmp_path: Path) -> None:
+def test_scores_are_the_products_however_the_rows_are_held(count: int) -> None:
     stored = clustered(600).astype(np.float16)
     rows = stored.astype(np.float32)
-    stored.tofile(tmp_path / "v")
     chosen = np.sort(np.random.default_rng(count).choice(600, count, replace=False)).astype(np.int64)
     query = clustered(1, seed=8)[0]
-    for each in (Held(rows), Filed(tmp_path / "v", row_sums(stored), DIM)):
+    pids = np.arange(1, 601)
+    recorded = Recorded(pids, DIM, lambda wanted: {pid: stored[pid - 1].tobytes() for pid in wanted})
+    for each in (Held(rows), Halved(stored), recorded):
         assert each.scores(chosen, query) == pytest.approx(rows[chosen] @ query, abs=1e-5)
         assert each.scores(None, query) == pytest.approx(rows @ query, abs=1e-5)
 
@@ -136,9 +138,23 @@ def test_a_mask_keeps_every_row_that_it_was_made_of() -> None:
 def test_a_file_is_read_row_by_row_and_in_runs(tmp_path: Path) -> None:
     rows = clustered(40).astype(np.float16)
     rows.tofile(tmp_path / "v")
-    filed = Filed(tmp_path / "v", row_sums(rows), DIM)
+    filed = Filed(tmp_path / "v", 40, DIM)
     for wanted in ([3], [0, 1, 2, 7, 8, 39], [], list(range(40)), [9, 5, 6, 2]):
         assert (filed.take(np.array(wanted, dtype=np.int64)) == rows[wanted]).all()
     assert (filed.take(None) == rows).all()
-    with pytest.raises(DamagedError, match="shorter"):
-        Filed(tmp_path / "v", row_sums(clustered(50).astype(np.float16)), DIM).take(np.array([45]))
+    with pytest.raises(OSError, match="shorter"):
+        Filed(tmp_path / "v", 50, DIM).take(np.array([45]))
+
+
+def test_a_vector_that_is_no_longer_in_the_records_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_block, "READ_AT_ONCE", 2)
+    rows = clustered(5).astype(np.float16)
+    asked: list[list[int]] = []
+
+    def read(pids: Sequence[int]) -> dict[int, bytes]:
+        asked.append(list(pids))
+        return {pid: rows[pid - 11].tobytes() for pid in pids if pid != 12}
+
+    found = Recorded(np.arange(11, 16), DIM, read).take(np.array([0, 1, 4]))
+    assert asked == [[11, 12], [15]]
+    assert (found == np.stack([rows[0], 0 * rows[1], rows[4]])).all()

@@ -14,6 +14,7 @@ from trivet.errors import StoreError
 from trivet.stores.sqlite import quantized_codes, vector_index
 from trivet.stores.sqlite.half_precision import ROUNDING
 from trivet.stores.sqlite.scope import Scope
+from trivet.stores.sqlite.vector_block import Halved, Recorded
 from trivet.stores.sqlite.vector_index import VectorIndex
 
 from .passage_list import VectorList
@@ -225,6 +226,39 @@ class TestSnapshot:
         index = VectorIndex(tmp_path / "m", records, 8)
         index.catch_up(records.version)
         assert index.best(np.eye(8, dtype=np.float32)[0], 5, None) == [(1.0, 1, 1)]
+
+    def test_a_second_search_wants_the_vectors_in_memory(self, tmp_path: Path) -> None:
+        records = filled(1_000)
+        index = opened(tmp_path / "m", records)
+        queries = clustered(6, seed=5)
+        assert not index.wants_loading
+        before = [index.best(query, 10, None) for query in queries]
+        assert index.wants_loading
+        records.remove(before[0][0][1])
+        index.load()
+        assert isinstance(index._base.rows, Halved) and not index.wants_loading
+        index.catch_up(records.version)
+        assert recall(index, records, queries, 10) >= 0.95
+        assert [hit[2] for hit in index.best(queries[0], 9, None)] == [hit[2] for hit in before[0][1:]]
+
+    def test_loading_while_another_snapshot_is_opened_changes_nothing(self, tmp_path: Path) -> None:
+        records = filled(400)
+        index = opened(tmp_path / "m", records)
+
+        class Growing(VectorList):
+            def vectors_after(self, mid: int, vid: int, limit: int = -1) -> tuple[int, list[int], list[int], bytes]:
+                index._open()
+                return records.vectors_after(mid, vid, limit)
+
+        index._source = Growing()
+        index._source.checkpoints = records.checkpoints
+        index.load()
+        assert isinstance(index._base.rows, Recorded)
+
+    def test_a_snapshot_has_no_vectors(self, tmp_path: Path) -> None:
+        opened(tmp_path / "m", filled(1_000))
+        (folder,) = (tmp_path / "m").glob("snapshot-*")
+        assert {path.name for path in folder.iterdir()} == {"pids.npy", "dids.npy", "quick.faiss", "state.json"}
 
     def test_growing_makes_a_new_snapshot_and_deletes_the_old(self, tmp_path: Path) -> None:
         records = filled(400)

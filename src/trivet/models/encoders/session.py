@@ -14,7 +14,8 @@ from trivet.errors import TrivetError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from tokenizers import Encoding, Tokenizer
+
+    from trivet.models.encoders.tokenizer import Encoding, Tokenizer
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -67,14 +68,10 @@ def open_session(model: bytes | str, error: Error, *, fuse: bool, threads: int =
 class TextSession:
     """A tokenizer with a session. Thread-safe, as both of its parts are."""
 
-    def __init__(
-        self, tokenizer: Tokenizer, session: Any, max_tokens: int, outputs: Sequence[str], error: Error
-    ) -> None:
+    def __init__(self, tokenizer: Tokenizer, session: Any, outputs: Sequence[str], error: Error) -> None:
         """``outputs`` are the names of the outputs to read, the first that the graph has; else its first one."""
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_tokens)  # of a pair, the longer text is cut first
         self._tokenizer, self._session, self._error = tokenizer, session, error
-        self._characters = max_tokens * CHARACTERS
+        self._characters = tokenizer.limit * CHARACTERS
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in session.get_inputs()}
         if unknown := [name for name in self._inputs if name not in INPUTS]:
             raise error(f"the ONNX model asks for input {unknown[0]!r}; known inputs: {', '.join(INPUTS)}")

@@ -2,7 +2,8 @@
 
 To check and build the built-in model takes most of a cold search. So the first process keeps what it built in a folder
 that is named after the model's id. The others open that: the weights are mapped and shared. Its checksums find damage,
-as after a power cut; who can write to the folder can replace the model, as they can the installed package.
+as after a power cut; a file that nobody has touched since it was written is not read for that. Who can write to the
+folder can replace the model, as they can the installed package.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ from typing import Any
 from trivet.errors import TrivetError
 from trivet.models.encoders.session import WEIGHTS, Error, open_session
 
-GRAPH, TOKENIZER, CHECKSUMS = "model.onnx", "tokenizer.json", "checksums.json"
+GRAPH, TOKENIZER, CHECKSUMS = "model.onnx", "tokenizer", "checksums.json"
+FILES = (GRAPH, TOKENIZER, WEIGHTS)
 
 
-def open_stored(folder: Path, build: Callable[[], tuple[bytes, str]], error: Error) -> tuple[Any, str]:
-    """Return a session and the JSON of the tokenizer: those in ``folder``, else built ones, which are kept there."""
+def open_stored(folder: Path, build: Callable[[], tuple[bytes, bytes]], error: Error) -> tuple[Any, bytes]:
+    """Return a session and the bytes of the tokenizer: those in ``folder``, else built ones, which are kept there."""
     try:
-        if json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")) != _checksums(folder):
-            raise ValueError("damaged")
-        tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
+        _check(folder, json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
+        tokenizer = (folder / TOKENIZER).read_bytes()
         return open_session(str(folder / GRAPH), error, fuse=False), tokenizer
-    except (OSError, ValueError, TrivetError):  # not there or damaged
+    except (OSError, ValueError, TypeError, KeyError, TrivetError):  # not there or damaged
         graph, tokenizer = build()
     draft = folder.with_name(f"draft-{uuid.uuid4().hex}")
     try:
         draft.mkdir(parents=True)
-        (draft / TOKENIZER).write_text(tokenizer, encoding="utf-8")
+        (draft / TOKENIZER).write_bytes(tokenizer)
         session = open_session(graph, error, fuse=False, save=draft / GRAPH)
-        (draft / CHECKSUMS).write_text(json.dumps(_checksums(draft)), encoding="utf-8")
+        written = {name: [_checksum(draft / name), *_stamp(draft / name)] for name in FILES}
+        (draft / CHECKSUMS).write_text(json.dumps(written), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # another process was first
             draft.rename(folder)
@@ -47,5 +49,18 @@ def open_stored(folder: Path, build: Callable[[], tuple[bytes, str]], error: Err
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _checksums(folder: Path) -> dict[str, int]:
-    return {name: zlib.crc32((folder / name).read_bytes()) for name in (GRAPH, TOKENIZER, WEIGHTS)}
+def _check(folder: Path, written: dict[str, list[int]]) -> None:
+    for name in FILES:
+        checksum, *stamp = written[name]
+        if stamp != _stamp(folder / name) and checksum != _checksum(folder / name):
+            raise ValueError("damaged")
+
+
+def _checksum(path: Path) -> int:
+    return zlib.crc32(path.read_bytes())
+
+
+def _stamp(path: Path) -> list[int]:
+    """Return what changes when a file is written, replaced or copied."""
+    found = path.stat()
+    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]

@@ -35,6 +35,7 @@ from trivet.models.encoders.pair_encoder import BUILD, HEADS, head_weights, pair
 from trivet.models.encoders.safetensors import read_safetensors
 from trivet.models.encoders.session import TextSession, in_threads, open_session
 from trivet.models.encoders.tensor_names import FAMILIES, short_named
+from trivet.models.encoders.tokenizer import check_package
 
 #: Tokens of query and passage together. Our passages have about 480, and a model that could read 8,000 is slow.
 MOST_TOKENS = 512
@@ -45,6 +46,7 @@ BATCH = 4  # pairs scored between two checks of the time limit
 def load(argument: str) -> FolderScorer:
     """Return the scorer of the spec ``folder:PATH`` or ``folder:PATH?int8``."""
     path, option = parse_folder("scorer", argument)
+    check_package(f"scorer 'folder:{argument}'")
     tokenizer_file(path)
     config = read_json(path / "config.json", {})
     if _is_supported(path, config):
@@ -120,7 +122,7 @@ class FolderScorer:
         graph = self._graph()
         session = open_session(graph, self._error, fuse=isinstance(graph, str))
         tokenizer = read_tokenizer(self._path, self._settings)
-        return TextSession(tokenizer, session, self._settings.max_tokens, ("logits",), self._error)
+        return TextSession(tokenizer, session, ("logits",), self._error)
 
     def _graph(self) -> bytes | str:
         """Return our own graph, or the path of the ONNX file."""

@@ -23,7 +23,7 @@ from filelock import Timeout
 
 from trivet.concurrency import deadline
 from trivet.errors import TrivetError
-from trivet.graph.mentions import ARRAYS, LAST, TITLE, Block, Entry, Ints, MentionGraph, Names, merged, named
+from trivet.graph.mentions import ARRAYS, LAST, TITLE, WIDE, Block, Entry, Ints, MentionGraph, Names, merged, named
 from trivet.stores.indexes import snapshots
 from trivet.stores.indexes.file_locks import acquire
 from trivet.text.concepts import CONCEPTS_VERSION, Concepts, Triple, concepts, digest, key_of, subjects
@@ -280,7 +280,8 @@ class GraphIndex:
         draft = self._folder / f"draft-{uuid.uuid4().hex}"
         draft.mkdir()
         for name in ARRAYS:
-            np.save(draft / f"{name}.npy", getattr(block, name))
+            column = getattr(block, name)
+            np.save(draft / f"{name}.npy", snapshots.narrowed(column) if column.dtype == np.int64 else column)
         np.save(draft / "names.npy", block.names.text)
         np.save(draft / "ends.npy", block.names.ends)
         sums = snapshots.checksums(draft)
@@ -376,6 +377,7 @@ def _load(folder: Path, identity: str) -> tuple[Block, dict[str, Any]]:
         if snapshots.checksum(folder / name) != checksum:
             raise ValueError(f"{name} is damaged")
     arrays = {name: np.load(folder / f"{name}.npy") for name in ARRAYS}
+    arrays |= {name: arrays[name].astype(np.int64) for name in WIDE}
     # names are looked up a few at a time: mapped, they take no memory; plain arrays have faster slices
     text, ends = (np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in ("names", "ends"))
     names = Names(text.view(np.ndarray), ends.view(np.ndarray))

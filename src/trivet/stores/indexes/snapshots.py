@@ -10,6 +10,10 @@ import json
 import shutil
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 FOREIGN = "it was made on another timeline of the store and was deleted"
 
@@ -59,6 +63,13 @@ def keep_only(final: Path) -> None:
     for old in final.parent.iterdir():
         if old.is_dir() and old != final:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def narrowed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers that are not negative in the smallest type that holds them, as they are kept on disk."""
+    import numpy as np
+
+    return column.astype(np.min_scalar_type(int(column.max(initial=0))))
 
 
 def applied(folder: Path) -> int | None:

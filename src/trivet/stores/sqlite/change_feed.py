@@ -111,15 +111,25 @@ class ChangeFeed:
             "WHERE v.vid > ? AND v.vid <= ? AND +v.mid = ? ORDER BY v.vid LIMIT ?",
             (vid, last, mid, limit),
         )
-        # after the vectors: a model that is still there had all of them when they were read
+        dim = self._dim(mid)  # after the vectors: a model that is still there had all of them when they were read
+        if not rows:
+            return vid, [], [], b""
+        data = b"".join([halves(row[3], dim) for row in rows])
+        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
+
+    def vectors_of(self, mid: int, pids: Sequence[int]) -> dict[int, bytes]:
+        """Map those of the passages that have a vector of the model to its float16 bytes."""
+        sql = "SELECT pid, data FROM vectors WHERE mid = ? AND pid IN (SELECT value FROM json_each(?))"
+        rows = self._newest(sql, (mid, json.dumps(pids)))
+        dim = self._dim(mid)
+        return {pid: halves(data, dim) for pid, data in rows}
+
+    def _dim(self, mid: int) -> int:
+        """Return the dimensions of a model; ``ModelReplacedError`` where another took its place."""
         model = self._newest("SELECT dim FROM models WHERE mid = ?", (mid,))
         if not model:
             raise ModelReplacedError(f"collection: {self._rows.name!r} was re-embedded with another model meanwhile")
-        if not rows:
-            return vid, [], [], b""
-        dim = int(model[0][0])
-        data = b"".join([halves(row[3], dim) for row in rows])
-        return rows[-1][0], [row[1] for row in rows], [row[2] for row in rows], data
+        return int(model[0][0])
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of an index that is about to be written to disk.

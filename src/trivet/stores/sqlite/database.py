@@ -34,6 +34,7 @@ CLOSE_SECONDS = 10.0  # closing waits this long for calls of other threads to en
 LOG_SECONDS = 30.0  # compacting waits this long for readers of an old state
 # A store gives free pages back by itself only where they are many and it takes a second or two.
 VACUUM_SHARE, VACUUM_FROM, VACUUM_AT_MOST = 0.25, 64_000_000, 256_000_000  # of all pages; bytes; bytes in use
+WRITER_CACHE, READER_CACHE = 16_000, 4_000  # KiB of pages; every thread that reads has a connection
 REOPENINGS = 5  # attempts to open a file that is replaced meanwhile
 
 _OPEN: WeakSet[Database] = WeakSet()  # of this process: its own POSIX locks do not keep it out
@@ -173,7 +174,7 @@ class Database:
         # Overwrite deleted rows with zeros at once: 500 documents in one call take 13 to 19 ms of processor time
         # instead of 10 to 13; one at a time they take no longer.
         connection.execute("PRAGMA secure_delete=ON")
-        connection.execute("PRAGMA cache_size=-16000")
+        connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE if owner is None else READER_CACHE}")
         connection.execute("PRAGMA temp_store=MEMORY")
         with self._opened_lock:
             self._opened.append((owner, connection))

@@ -5,8 +5,8 @@ dozen passages: finding the terms of a query here takes 3 µs a passage, analysi
 and its number is never used twice, so nothing here is ever out of date; where a passage is missing or damaged, the
 caller analyses its text. The files are in the folder of the term index and are deleted with it.
 
-A *segment* is two files: the terms of the passages as numbers, and a table to read them with. A term is known by 64
-bits of its hash, so segments need no dictionary of words.
+A *segment* is two files: the terms of the passages as packed numbers (``term_numbers.py``), and a table to read them
+with. A term is known by 64 bits of its hash, so segments need no dictionary of words.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from array import array
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from trivet.stores.indexes.snapshots import narrowed
+from trivet.stores.sqlite.term_numbers import Ints, Numbers, by_frequency, packed, unpacked
+
+Hashes = npt.NDArray[np.uint64]
 
 SEGMENT = 65_536  # passages of a new segment, in memory until it is written
 MOST = 262_144  # passages of a merged segment
-_NUMBERS, _TABLE = ".terms", ".npz"  # int32 each; numpy's arrays, whose archive has checksums
+_UNITS, _WIDE, _TABLE = ".units", ".terms", ".npz"  # packed numbers; int32 each, of an older trivet; numpy's arrays
 _ARRAYS = ("pids", "ends", "titles", "sums", "hashes", "numbers")
 
 #: The terms in a passage's title, and the positions of each term in its text: 0, 1, … as the analyser lists them.
@@ -42,7 +45,7 @@ class Draft:
 
     def __init__(self) -> None:
         self._pids, self._ends, self._titles = array("q"), array("q"), array("i")
-        self._sums, self._terms = array("L"), bytearray()
+        self._terms = bytearray()
         self._vocabulary = _Vocabulary()
         self._numbers = _Numbers(self._vocabulary)
 
@@ -53,25 +56,21 @@ class Draft:
         """Add the analysed title and text; each item has the terms of one raw token, separated by spaces."""
         number = self._numbers.__getitem__
         heading = b"".join(map(number, title))
-        data = heading + b"".join(map(number, text))
-        self._terms += data
+        self._terms += heading
+        self._terms += b"".join(map(number, text))
         self._pids.append(pid)
         self._ends.append(len(self._terms) // 4)
         self._titles.append(len(heading) // 4)
-        self._sums.append(zlib.crc32(data))
 
     def save(self, folder: Path) -> None:
         hashes = np.fromiter(map(hash_of, self._vocabulary), dtype=np.uint64, count=len(self._vocabulary))
-        order = np.argsort(hashes, kind="stable")
         _write(
             folder,
-            self._terms,
+            np.frombuffer(self._terms, dtype=np.int32),
+            np.array(self._ends, dtype=np.int64),
+            hashes,
             pids=np.array(self._pids, dtype=np.int64),
-            ends=np.array(self._ends, dtype=np.int64),
-            titles=np.array(self._titles, dtype=np.int32),
-            sums=np.array(self._sums, dtype=np.uint32),
-            hashes=hashes[order],
-            numbers=order.astype(np.int32),
+            titles=np.array(self._titles, dtype=np.int64),
         )
 
 
@@ -132,7 +131,7 @@ class PassageTerms:
 
     pids: Ints
     sizes: Ints
-    numbers: npt.NDArray[np.int32]
+    numbers: Numbers
     segment: _Segment
 
     def hashed(self) -> list[tuple[int, bytes, bytes]]:
@@ -156,16 +155,17 @@ class _Segment:
 
     def __init__(self, path: Path, table: dict[str, Any]) -> None:
         self.path, self.table, self.whole = path, table, True
+        self._unit = 2 if path.suffix == _UNITS else 4  # bytes
         self._starts = np.concatenate([[0], table["ends"]])
         self._file = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
-        if os.fstat(self._file).st_size != 4 * int(self._starts[-1]):
+        if os.fstat(self._file).st_size != self._unit * int(self._starts[-1]):
             raise ValueError(f"{path.name} is not whole")
 
     def __len__(self) -> int:
         return len(self.table["pids"])
 
-    def positions(self, wanted: Ints, terms: Sequence[str], hashes: npt.NDArray[np.uint64]) -> dict[int, Positions]:
+    def positions(self, wanted: Ints, terms: Sequence[str], hashes: Hashes) -> dict[int, Positions]:
         rows, parts = self._read(_rows_of(self.table["pids"], wanted))
         if not len(rows):
             return {}
@@ -175,11 +175,10 @@ class _Segment:
         named = {int(self.table["numbers"][at]): term for at, term in zip(here.tolist(), terms, strict=True) if at >= 0}
         if not named or not parts:
             return found
-        numbers = np.frombuffer(b"".join(parts), dtype=np.int32)
+        numbers, ends = self._unpacked(parts)
         sought = np.zeros(len(self.table["numbers"]), dtype=np.bool_)
         sought[list(named)] = True
         matches = np.flatnonzero(sought[numbers])
-        ends = np.cumsum([len(part) // 4 for part in parts])
         owners = np.searchsorted(ends, matches, side="right")
         begins = np.concatenate([[0], ends[:-1]])[owners] + self.table["titles"][rows][owners]
         for owner, number, place in zip(
@@ -197,8 +196,8 @@ class _Segment:
 
     def _read(self, rows: Ints) -> tuple[Ints, list[bytes]]:
         """Read the terms of these rows; leave damaged ones out."""
-        starts = 4 * self._starts[rows]
-        sizes = 4 * self._starts[rows + 1] - starts
+        starts = self._unit * self._starts[rows]
+        sizes = self._unit * self._starts[rows + 1] - starts
         listed = zip(starts.tolist(), sizes.tolist(), strict=True)
         parts = [os.pread(self._file, size, start) for start, size in listed]
         if list(map(zlib.crc32, parts)) != self.table["sums"][rows].tolist():
@@ -207,16 +206,25 @@ class _Segment:
             rows, parts = rows[whole], list(compress(parts, whole))
         return rows, parts
 
+    def _unpacked(self, parts: Sequence[bytes]) -> tuple[Numbers, Ints]:
+        """Return the numbers of these passages, one passage after the other, and where each ends."""
+        return self._numbers(b"".join(parts), np.cumsum([len(part) for part in parts], dtype=np.int64) // self._unit)
+
+    def _numbers(self, data: bytes, ends: Ints) -> tuple[Numbers, Ints]:
+        if self._unit == 4:
+            return np.frombuffer(data, dtype=np.int32), ends
+        return unpacked(np.frombuffer(data, dtype="<u2"), ends)
+
     def terms_of(self, wanted: Ints) -> PassageTerms:
         rows, parts = self._read(_rows_of(self.table["pids"], wanted))
-        sizes = np.array([len(part) // 4 for part in parts], dtype=np.int64)
-        return PassageTerms(self.table["pids"][rows], sizes, np.frombuffer(b"".join(parts), dtype=np.int32), self)
+        numbers, ends = self._unpacked(parts)
+        return PassageTerms(self.table["pids"][rows], np.diff(ends, prepend=0), numbers, self)
 
     def numbers_of(self, terms: Sequence[str]) -> list[int]:
         here = _rows_of(self.table["hashes"], _hashes(terms), every=True).tolist()
         return [int(self.table["numbers"][at]) if at >= 0 else -1 for at in here]
 
-    def hashes_of(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.uint64]:
+    def hashes_of(self, numbers: Numbers) -> Hashes:
         found = np.empty(len(self.table["numbers"]), dtype=np.uint64)
         found[self.table["numbers"]] = self.table["hashes"]
         return found[numbers]
@@ -226,16 +234,17 @@ class _Segment:
         titles: list[int] = self.table["titles"][_rows_of(self.table["pids"], pids)].tolist()
         return titles
 
-    def terms(self) -> npt.NDArray[np.int32]:
-        return np.fromfile(self.path, dtype=np.int32)
+    def terms(self) -> tuple[Numbers, Ints]:
+        """Return the numbers of all passages, and where each ends."""
+        return self._numbers(self.path.read_bytes(), self.table["ends"])
 
     def is_sound(self) -> bool:
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:  # merged into another one meanwhile
             return True
-        edges = zip((4 * self._starts).tolist(), (4 * self._starts[1:]).tolist(), self.table["sums"], strict=False)
-        return all(zlib.crc32(data[start:stop]) == total for start, stop, total in edges)
+        edges, sums = pairwise((self._unit * self._starts).tolist()), self.table["sums"].tolist()
+        return all(zlib.crc32(data[start:stop]) == total for (start, stop), total in zip(edges, sums, strict=True))
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -247,47 +256,56 @@ def _opened(table: Path) -> _Segment | None:
     try:
         with table.open("rb") as file, np.load(file) as arrays:
             found = {name: arrays[name] for name in _ARRAYS}
-        return _Segment(table.with_suffix(_NUMBERS), found)
+        for name in ("pids", "ends", "titles", "numbers"):
+            found[name] = found[name].astype(np.int64)
+        units = table.with_suffix(_UNITS)
+        return _Segment(units if units.exists() else table.with_suffix(_WIDE), found)
     except Exception:  # numpy and zipfile have many errors for damage
         return None
 
 
-def _write(folder: Path, terms: bytes | bytearray | memoryview, **arrays: Any) -> Path:
-    name = f"forward-{int(arrays['pids'][0]):016d}-{uuid.uuid4().hex[:8]}"
-    numbers, table = folder / f"{name}{_NUMBERS}", folder / f"{name}{_TABLE}"
-    numbers.write_bytes(terms)
-    draft = folder / f"{name}.draft"
+def _write(folder: Path, numbers: Numbers, ends: Ints, hashes: Hashes, *, pids: Ints, titles: Ints) -> Path:
+    """Write a segment; return the path of its table. ``hashes`` are those of the terms, by their numbers."""
+    renumbered = by_frequency(numbers, len(hashes))
+    units, stops = packed(renumbered[numbers], ends)
+    sums = [zlib.crc32(units[start:stop].tobytes()) for start, stop in pairwise([0, *stops.tolist()])]
+    order = np.argsort(hashes, kind="stable")
+    name = f"forward-{int(pids[0]):016d}-{uuid.uuid4().hex[:8]}"
+    (folder / f"{name}{_UNITS}").write_bytes(units.tobytes())
+    draft, table = folder / f"{name}.draft", folder / f"{name}{_TABLE}"
     with draft.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(
+            file,
+            pids=narrowed(pids),
+            ends=narrowed(stops),
+            titles=narrowed(titles),
+            sums=np.array(sums, dtype=np.uint32),
+            hashes=hashes[order],
+            numbers=narrowed(renumbered[order]),
+        )
     draft.rename(table)  # a segment exists when its table does
     return table
 
 
 def _merged(one: _Segment, other: _Segment) -> _Segment | None:
     hashes = np.unique(np.concatenate([one.table["hashes"], other.table["hashes"]]))
-    terms = np.concatenate([_renumbered(part, hashes) for part in (one, other)])
-    table = {name: np.concatenate([one.table[name], other.table[name]]) for name in ("pids", "titles", "sums")}
-    ends = np.concatenate([one.table["ends"], other.table["ends"] + one.table["ends"][-1]])
-    starts = np.concatenate([[0], ends])
+    (first, ends), (second, later) = (_renumbered(part, hashes) for part in (one, other))
+    numbers, ends = np.concatenate([first, second]), np.concatenate([ends, later + len(first)])
+    pids, titles = (np.concatenate([one.table[name], other.table[name]]) for name in ("pids", "titles"))
     if other.table["pids"][0] <= one.table["pids"][-1]:  # a killed writer's passages were written again
-        table["pids"], order = np.unique(table["pids"], return_index=True)
-        table["titles"] = table["titles"][order]
-        terms = np.concatenate([terms[starts[row] : ends[row]] for row in order])
+        pids, order = np.unique(pids, return_index=True)
+        starts, titles = np.concatenate([[0], ends]), titles[order]
+        numbers = np.concatenate([numbers[starts[row] : ends[row]] for row in order])
         ends = np.cumsum((ends - starts[:-1])[order])
-        starts = np.concatenate([[0], ends])
-    sums = [
-        zlib.crc32(terms[start:stop].tobytes()) for start, stop in zip(starts.tolist(), ends.tolist(), strict=False)
-    ]
-    table |= {"ends": ends, "sums": np.array(sums, dtype=np.uint32), "hashes": hashes}
-    table["numbers"] = np.arange(len(hashes), dtype=np.int32)
-    return _opened(_write(one.path.parent, terms.tobytes(), **table))
+    return _opened(_write(one.path.parent, numbers, ends, hashes, pids=pids, titles=titles))
 
 
-def _renumbered(segment: _Segment, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+def _renumbered(segment: _Segment, hashes: Hashes) -> tuple[Numbers, Ints]:
+    """Return the numbers of all terms as places in ``hashes``, and where each passage ends."""
     table = np.empty(len(segment.table["numbers"]), dtype=np.int32)
     table[segment.table["numbers"]] = np.searchsorted(hashes, segment.table["hashes"]).astype(np.int32)
-    found: npt.NDArray[np.int32] = table[segment.terms()]
-    return found
+    numbers, ends = segment.terms()
+    return table[numbers], ends
 
 
 def _rows_of(column: npt.NDArray[Any], wanted: npt.NDArray[Any], every: bool = False) -> Ints:
@@ -319,7 +337,7 @@ class _Numbers(dict[str, bytes]):
         return numbers
 
 
-def _hashes(terms: Sequence[str]) -> npt.NDArray[np.uint64]:
+def _hashes(terms: Sequence[str]) -> Hashes:
     return np.fromiter(map(hash_of, terms), dtype=np.uint64, count=len(terms))
 
 

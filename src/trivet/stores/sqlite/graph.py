@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trivet.stores.indexes.graph_index import GraphIndex
 
 MANY_BEHIND = 5_000  # passages that the graph has not read: some seconds
+FEW_BEHIND = 32  # passages that a search reads in a few milliseconds
 LOOSE = 1_000  # documents that are not in the snapshot on disk; fewer are read again by the next process
 MOST_SHARING = 65_536  # values whose documents are cached, a few megabytes
 
@@ -92,7 +93,7 @@ class SqliteGraphIndex:
 
     def is_current(self, state: State) -> bool:
         index = self.opened.index
-        return index is not None and index.is_current(state.version)
+        return index is not None and (index.is_current(state.version) or not index.is_far_behind(FEW_BEHIND))
 
     def update_in_background(self) -> None:
         self._updating.start()

@@ -31,6 +31,7 @@ FEW = 4_096  # rows of a mask that are compared whole, whatever their share; it 
 PORTION = 65_536  # vectors coded at once: 100 MB
 CENTRES = 16  # centroids of four bits
 SAMPLE = 16_384  # vectors that the codes are trained on: faiss takes 256 for each centroid
+NEARLY = 1.001  # two distances that differ by less are the same: machines round differently
 SLICE = 1_024  # rows multiplied at once: for more, BLAS starts threads that wait for each other on a busy machine
 
 QUICK, BYTES, SCALE = "quick.faiss", "bytes.npy", "scale.npy"
@@ -120,6 +121,17 @@ class Codes:
                 return np.sort(rows), len(rows) == wanted
             many *= 4
 
+    def fit(self, rows: Ints, vectors: Floats) -> Bools:
+        """Tell for each of these rows whether its codes are those of its vector."""
+        wide, pq = _widened(vectors), self.quick.pq
+        best, kept = pq.decode(pq.compute_codes(wide)), self.quick.reconstruct_batch(rows)
+        # distances, not codes: of two centroids that are as near, another machine may take the other one
+        fits: Bools = _distances(wide, kept) <= _distances(wide, best) * NEARLY + 1e-9
+        if self.bytes is not None:
+            steps = np.abs(vectors / self.bytes.scale - self.bytes.rows[rows])
+            fits &= (steps <= NEARLY / 2).all(axis=1) | (np.abs(self.bytes.rows[rows]) == 127).any(axis=1)
+        return fits
+
     def _scanned(self, query: Floats, count: int) -> Ints:
         rows: Ints = self.quick.search(query, min(count, len(self)))[1][0]
         return rows[rows >= 0]
@@ -198,6 +210,11 @@ def _widened(rows: Floats) -> Floats:
     if rows.shape[1] % 2 == 0 or rows.shape[1] % 3 == 0:
         return rows
     return np.pad(rows, ((0, 0), (0, 1)))
+
+
+def _distances(left: Floats, right: Floats) -> Floats:
+    found: Floats = np.square(left - right).sum(axis=1)
+    return found
 
 
 def _spread(count: int, most: int) -> Ints:

@@ -31,7 +31,9 @@ _STATE = (
 _HEAD = "SELECT c.version, t.token FROM collections c JOIN timeline t USING (cid, version) WHERE cid = ?"
 _TOKEN = "SELECT token FROM timeline WHERE cid = ? AND version = ?"
 
-_document, _read = quick(Document), json.JSONDecoder().raw_decode
+_document = quick(Document)
+#: The C function of the JSON decoder: its methods in Python take as long again. It raises ``StopIteration`` at the end.
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 PAUSE_SECONDS, PAUSES = 0.002, 50  # the background waits for running searches this often before it goes on
 _IN_CHUNK = 500  # values of one IN list, well under SQLite's limit of parameters
 #: The fields of ``Document``, in order, after the row number.
@@ -185,8 +187,8 @@ def fetch(connection: sqlite3.Connection, dids: Sequence[int]) -> dict[int, Docu
     """Read documents by row number; one that was deleted meanwhile is absent."""
     found: dict[int, Document] = {}
     for chunk in chunks(dids):
-        for row in connection.execute(f"SELECT {COLUMNS} FROM documents WHERE did IN ({marks(chunk)})", chunk):
-            found[row[0]] = document_of(row)
+        rows = connection.execute(f"SELECT {COLUMNS} FROM documents WHERE did IN ({marks(chunk)})", chunk)
+        found.update((row[0], document_of(row)) for row in rows)
     return found
 
 
@@ -210,9 +212,10 @@ def document_of(row: tuple[Any, ...]) -> Document:
     """Return the document of a row of ``COLUMNS``."""
     _, id, title, text, kind, meta, importance, created, updated, accessed, begins, ends, accesses, expires = row
     try:
-        known, end = _read(meta)
+        known, end = _scan(meta, 0)
         if end != len(meta):
             raise ValueError(f"more after the metadata: {meta[end:]!r}")
+        first = datetime.fromtimestamp(created, UTC)
         return _document(
             id,
             text,
@@ -220,15 +223,20 @@ def document_of(row: tuple[Any, ...]) -> Document:
             kind,
             known,
             importance,
-            datetime.fromtimestamp(created, UTC),
-            datetime.fromtimestamp(updated, UTC),
+            first,
+            first if updated == created else datetime.fromtimestamp(updated, UTC),
             None if accessed is None else datetime.fromtimestamp(accessed, UTC),
             None if begins is None else datetime.fromtimestamp(begins, UTC),
             None if ends is None else datetime.fromtimestamp(ends, UTC),
             accesses,
             None if expires is None else datetime.fromtimestamp(expires, UTC),
         )
-    except (ValueError, TypeError, OverflowError) as error:  # bytes that are not the ones that were written
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        StopIteration,
+    ) as error:  # bytes that are not the ones that were written
         message = f"the row of document {id!r} is damaged ({error})"
         raise StoreError(f"store: {message}; run `trivet doctor`, then restore a backup or an export") from error
 
@@ -238,8 +246,7 @@ def fetch_spans(connection: sqlite3.Connection, pids: Sequence[int]) -> dict[int
     found: dict[int, Span] = {}
     for chunk in chunks(pids):
         sql = f"SELECT pid, did, ordinal, start, stop FROM passages WHERE pid IN ({marks(chunk)})"
-        for pid, did, ordinal, start, stop in connection.execute(sql, chunk):
-            found[pid] = (did, ordinal, start, stop)
+        found.update((row[0], row[1:]) for row in connection.execute(sql, chunk))
     return found
 
 

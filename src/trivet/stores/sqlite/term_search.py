@@ -226,6 +226,8 @@ class TermSearch:
         pids = searcher.fast_field_values("pid", [address for _, address in hits])
         if None in dids or None in pids:
             raise ValueError("a passage without its numbers: the file is damaged")
+        if not removed and (not per_document or len(set(dids)) == len(dids)):  # each document has one passage here
+            return [(score, pid, did) for (score, _), pid, did in zip(hits, pids, dids, strict=True)]
         found: list[Found] = []
         taken: set[int] = set()
         for (score, _), pid, did in zip(hits, pids, dids, strict=True):
@@ -269,6 +271,7 @@ class Tail:
 
     dids: dict[int, int] = field(default_factory=dict)
     terms: dict[int, list[str]] = field(default_factory=dict)
+    lengths: dict[int, int] = field(default_factory=dict)  # rounded, as in the index on disk
     postings: dict[str, dict[int, int]] = field(default_factory=dict)
     removed: set[int] = field(default_factory=set)  # passages of the index on disk that were removed
     tokens: int = 0
@@ -279,6 +282,7 @@ class Tail:
     def add(self, pid: int, did: int, terms: list[str]) -> None:
         self.dids[pid] = did
         self.terms[pid] = terms
+        self.lengths[pid] = rounded_length(len(terms))
         self.tokens += len(terms)
         for term, count in Counter(terms).items():
             self.postings.setdefault(term, {})[pid] = count
@@ -287,6 +291,7 @@ class Tail:
         if self.dids.pop(pid, None) is None:
             return
         terms = self.terms.pop(pid)
+        del self.lengths[pid]
         self.tokens -= len(terms)
         for term in set(terms):
             self.postings[term].pop(pid)
@@ -305,7 +310,9 @@ class Tail:
         scores: dict[int, float] = {}
         for term, weight in idfs.items():
             for pid, count in self.postings.get(term, {}).items():
-                scores[pid] = scores.get(pid, 0.0) + weight * self._saturation(pid, count, average)
+                # as ``_saturation``: every passage of the tail may have a term, so no function is called for each
+                norm = K1 * (1.0 - B + B * self.lengths[pid] / average)
+                scores[pid] = scores.get(pid, 0.0) + weight * ((K1 + 1.0) * count / (count + norm))
         for term in required:
             here = self.postings.get(term, {})
             scores = {pid: score for pid, score in scores.items() if pid in here}
@@ -320,7 +327,7 @@ class Tail:
         return [(score, pid, self.dids[pid]) for pid, score in scores.items()]
 
     def _saturation(self, pid: int, count: int, average: float) -> float:
-        norm = K1 * (1.0 - B + B * rounded_length(len(self.terms[pid])) / average)
+        norm = K1 * (1.0 - B + B * self.lengths[pid] / average)
         return (K1 + 1.0) * count / (count + norm)
 
     def _occurrences(self, pid: int, words: tuple[str, ...]) -> int:

@@ -1,4 +1,4 @@
-"""A block of vectors in memory or in a file, with the passage and document of each.
+"""A block of vectors in memory or in the records, with the passage and document of each.
 
 Scores are exact cosines: where there are quantized codes, they only propose which rows to compare.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,29 +25,9 @@ Halves = npt.NDArray[np.float16]
 Ints = npt.NDArray[np.int64]
 Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
 
-Sums = npt.NDArray[np.uint64]
-
 HALF = "<f2"  # how numbers are stored
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: its multiples spread evenly
+READ_AT_ONCE = 4_096  # vectors looked up in the records by one statement
 SCATTERED = 64  # rows of a list: from so many on they are multiplied in place, not copied first
-
-
-class DamagedError(ValueError):
-    """A row of a file of vectors is not what was written."""
-
-
-def row_sums(rows: Halves | Floats) -> Sums:
-    """Return a 64-bit checksum of each row; 89,000 rows of 384 numbers take 5 ms.
-
-    Every word is multiplied by an odd number of its own, so that changed words and swapped words change the sum.
-    """
-    words = np.ascontiguousarray(rows)
-    if missing := -words.shape[1] % (8 // words.itemsize):
-        words = np.pad(words, ((0, 0), (0, missing)))
-    long = words.view(np.uint64)
-    factors = np.arange(1, 2 * long.shape[1], 2, dtype=np.uint64) * _FACTOR | np.uint64(1)
-    found: Sums = np.einsum("ij,j->i", long, factors)
-    return found
 
 
 class Rows(Protocol):
@@ -84,12 +64,59 @@ class Held:
         return found
 
 
-class Filed:
-    """Vectors in a file, read row by row: a mapped file would count as memory of this process."""
+@dataclass(frozen=True, slots=True)
+class Halved:
+    """Vectors in memory with 16 bits a number."""
 
-    def __init__(self, path: Path, sums: Sums, dim: int, stored: str = HALF) -> None:
-        """``sums`` are the checksums of the rows as they were written; each row that is read is checked."""
-        self._count, self._dim, self._sums, self._stored = len(sums), dim, sums, stored
+    vectors: Halves
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def take(self, rows: Ints | None) -> Floats:
+        return widened(self.vectors if rows is None else self.vectors[rows])
+
+    def scores(self, rows: Ints | None, query: Floats) -> Floats:
+        count = len(self) if rows is None else len(rows)
+        found = np.empty(count, dtype=np.float32)
+        for start in range(0, count, SLICE):
+            part = slice(start, start + SLICE)
+            np.dot(self.take(np.arange(count)[part] if rows is None else rows[part]), query, out=found[part])
+        return found
+
+
+class Recorded:
+    """Vectors that stay in the records: a query reads those that it compares.
+
+    A vector that is no longer there is zero: its passage was removed, and the index will read so.
+    """
+
+    def __init__(self, pids: Ints, dim: int, read: Callable[[Sequence[int]], Mapping[int, bytes]]) -> None:
+        """``pids`` are the passages of the rows; ``read`` maps passages to the float16 bytes of their vectors."""
+        self.pids, self.dim, self._read = pids, dim, read
+
+    def __len__(self) -> int:
+        return len(self.pids)
+
+    def take(self, rows: Ints | None) -> Floats:
+        wanted = self.pids if rows is None else self.pids[rows]
+        found, none = np.empty((len(wanted), self.dim), dtype=HALF), bytes(2 * self.dim)
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            pids = wanted[start : start + READ_AT_ONCE].tolist()
+            data = self._read(pids)
+            part = b"".join([data.get(pid, none) for pid in pids])
+            found[start : start + len(pids)] = np.frombuffer(part, dtype=HALF).reshape(len(pids), self.dim)
+        return widened(found)
+
+    def scores(self, rows: Ints | None, query: Floats) -> Floats:
+        return _products(self.take(rows), query)
+
+
+class Filed:
+    """Vectors in a file that is being coded, read row by row: a mapped file would count as memory of this process."""
+
+    def __init__(self, path: Path, count: int, dim: int) -> None:
+        self._count, self._dim = count, dim
         self._file = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
 
@@ -98,7 +125,7 @@ class Filed:
 
     def take(self, rows: Ints | None) -> Floats:
         wanted = np.arange(self._count) if rows is None else rows
-        found = np.empty((len(wanted), self._dim), dtype=self._stored)
+        found = np.empty((len(wanted), self._dim), dtype=HALF)
         if not found.size:
             return found.astype(np.float32)
         into, width = found.view(np.uint8).data.cast("B"), found.strides[0]
@@ -107,13 +134,8 @@ class Filed:
         for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(wanted)], strict=True):
             read = os.preadv(self._file, [into[start * width : stop * width]], int(wanted[start]) * width)
             if read != (stop - start) * width:
-                raise DamagedError("the file of vectors is shorter than it was")
-        if not np.array_equal(row_sums(found), self._sums if rows is None else self._sums[rows]):
-            raise DamagedError("the file of vectors is not what was written")
-        return widened(found.astype(HALF, copy=False))
-
-    def scores(self, rows: Ints | None, query: Floats) -> Floats:
-        return _products(self.take(rows), query)
+                raise OSError("the file of vectors is shorter than it was")
+        return widened(found)
 
 
 def _products(vectors: Floats, query: Floats) -> Floats:

@@ -1,10 +1,11 @@
 """The vectors of one model, kept ready to scan.
 
-The records hold the vectors. The index keeps most of them in a *snapshot* on disk (with quantized codes for faiss) and
-the rest in a tail in memory. A scan over the codes proposes several times the depth and the exact cosine decides, so no
-score is approximate. A snapshot is written under a temporary name and renamed, so it is complete or absent; a damaged
-one is deleted and the records are read again. Very many new vectors are copied to a snapshot in portions, so they are
-never in memory all at once.
+The records hold the vectors. The index keeps quantized codes of most of them in a *snapshot* on disk and the rest in a
+tail in memory. A scan over the codes proposes several times the depth and the exact cosine decides, so no score is
+approximate. The vectors of the proposed rows are looked up in the records, from the second search on in a copy in
+memory, where they are not too many. A snapshot is written under a temporary name and renamed, so it is complete or
+absent; a damaged one is deleted and the records are read again. Very many new vectors are coded as they are read, so
+they are never in memory all at once.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import json
 import shutil
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,16 +35,13 @@ from trivet.stores.sqlite.scope import Scope
 from trivet.stores.sqlite.vector_block import (
     HALF,
     Block,
-    DamagedError,
     Filed,
     Floats,
-    Held,
+    Halved,
     Part,
+    Recorded,
     Room,
-    Rows,
-    Sums,
     joined,
-    row_sums,
 )
 from trivet.types import Progress
 
@@ -54,14 +53,15 @@ if TYPE_CHECKING:
 SNAPSHOT_FROM = 8_192  # vectors; fewer are read from the records in milliseconds and scanned exactly in under one
 GROWTH = 0.1  # share of the snapshot; a larger tail makes a new one: it is scanned exactly, 0.2 ms a thousand vectors
 PORTION = 16_384  # vectors read from the records at a time
-BULK = 65_536  # vectors; more new ones are written to disk as they are read
-IN_MEMORY = 256_000_000  # bytes of vectors in memory; more stay in their file, and a query reads what it compares
+LOADED = 2_048  # vectors copied into memory at a time: freed memory of a background thread often stays with the process
+BULK = 65_536  # vectors; more new ones are coded as they are read
+IN_MEMORY = 128_000_000  # bytes of vectors in memory; of more, a query looks up what it compares
+ALONE = 1  # searches without a copy in memory, which takes 200 ms for 89,000 vectors: a command asks only once
 HIGHEST = 1.01  # a larger cosine means a damaged file
 WAIT = 600.0  # seconds, for another process that writes a snapshot
 PRUNED_TRIES = 3  # attempts to read what is new while other processes prune removals
-_FORMAT, _WIDE_FORMAT = 8, 7
-_VECTORS, _SUMS = "vectors.f16", "sums.npy"
-_STORED = {_FORMAT: (_VECTORS, HALF), _WIDE_FORMAT: ("vectors.f32", "<f4")}  # by format: the file, and its numbers
+_FORMAT = 9
+_DRAFT = "vectors"  # the file of the vectors while they are coded
 
 
 class Source(Protocol):
@@ -71,6 +71,9 @@ class Source(Protocol):
         """Return (last vid, pids, dids, float16 bytes) of the vectors of a model after ``vid``."""
 
     def vectors_between(self, mid: int, vid: int, last: int, limit: int) -> tuple[int, list[int], list[int], bytes]: ...
+
+    def vectors_of(self, mid: int, pids: Sequence[int]) -> dict[int, bytes]:
+        """Map those of the passages that have a vector to its float16 bytes."""
 
     def removed_after(self, seq: int) -> list[tuple[int, int]]:
         """Return (seq, pid) in order; ``PrunedError`` where some are no longer kept."""
@@ -97,6 +100,7 @@ class VectorIndex:
 
     def _clear(self) -> None:
         self._base, self._tail, self._room = joined([], self._dim), joined([], self._dim), Room(self._dim)
+        self._searches = 0  # with the snapshot as it is
         self._vid, self._removed = 0, self._source.last_removed()  # what is read from now on needs no earlier one
 
     @property
@@ -113,11 +117,7 @@ class VectorIndex:
     def _catch_up(self, version: int) -> None:
         with self._lock:
             if version != self._seen:
-                try:
-                    self._read_new()
-                except DamagedError:  # met while the old snapshot was copied into a new one
-                    self.discard()
-                    self._read_new()
+                self._read_new()
                 self._seen = version
                 self.deleted = []
 
@@ -203,13 +203,10 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with contextlib.suppress(Timeout, OSError):  # another process does it, or no space: the tail stays
             self._folder.mkdir(parents=True, exist_ok=True)
-            try:
-                with acquire(self._folder / "lock", 0):
-                    if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
-                        parts = (part for block in (base, tail) for part in block.parts())
-                        self._snapshot(parts, lambda: (vid, checkpoint), removed)
-            except DamagedError:  # of the old snapshot
-                self.discard()
+            with acquire(self._folder / "lock", 0):
+                if not any(other.name >= _named(vid, removed) for other in snapshots.newest_first(self._folder)):
+                    parts = (part for block in (base, tail) for part in block.parts())
+                    self._snapshot(parts, lambda: (vid, checkpoint), removed)
             with self._lock:
                 self._open()
                 self._read_new()  # what came while the snapshot was written
@@ -225,9 +222,9 @@ class VectorIndex:
         checkpoint = self._source.checkpoint(self._folder.name)
         with acquire(self._folder / "lock", WAIT):
             found = snapshots.newest_first(self._folder)
-            if found and found[0].name >= _named(vid, removed) and (found[0] / _VECTORS).exists():
+            if found and found[0].name >= _named(vid, removed):
                 snapshots.keep_only(found[0])
-            elif found and _alive(base) + _alive(tail) > SNAPSHOT_FROM:
+            elif _alive(base) + _alive(tail) > SNAPSHOT_FROM:
                 parts = (part for block in (base, tail) for part in block.parts())
                 self._snapshot(parts, lambda: (vid, checkpoint), removed)
             else:
@@ -246,12 +243,10 @@ class VectorIndex:
         """Return (cosine, pid, did), one for each document, best first. ``query`` has unit length."""
         with self._lock:
             blocks = [block for block in (self._base, self._tail) if len(block)]
-        try:
-            found = [hit for block in blocks for hit in block.best(query, depth, scope)]
-            damaged = bool(len(self._base)) and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found)
-        except DamagedError:
-            damaged = True
-        if damaged:  # or no cosine (NaN fails the comparison too): read the records instead of the snapshot
+            self._searches += 1
+        found = [hit for block in blocks for hit in block.best(query, depth, scope)]
+        # no cosine (NaN fails the comparison too): read the records instead of the snapshot
+        if len(self._base) and not all(-HIGHEST <= hit[0] <= HIGHEST for hit in found):
             self.discard()
             with self._lock:
                 self._read_new()
@@ -264,6 +259,33 @@ class VectorIndex:
             if len(best) == depth:
                 break
         return list(best.values())
+
+    @property
+    def wants_loading(self) -> bool:
+        """Whether a copy of the vectors in memory is worth it: there is a second search, and they are not too many."""
+        rows = self._base.rows
+        return isinstance(rows, Recorded) and self._searches > ALONE and _bytes(len(rows), self._dim) <= IN_MEMORY
+
+    @deadline.lifted()
+    def load(self) -> None:
+        """Copy the vectors of the snapshot into memory; searches go on meanwhile."""
+        with self._lock:
+            rows, last = self._base.rows, self._vid
+        if not isinstance(rows, Recorded):
+            return
+        held = np.zeros((len(rows), self._dim), dtype=HALF)
+        order, vid = np.argsort(rows.pids, kind="stable"), 0
+        while vid < last:
+            vid, pids, _, data = self._source.vectors_after(self._mid, vid, LOADED)
+            if not pids:
+                break
+            at = np.searchsorted(rows.pids, pids, sorter=order)
+            places = order[np.minimum(at, len(order) - 1)]
+            here = rows.pids[places] == pids
+            held[places[here]] = np.frombuffer(data, dtype=HALF).reshape(len(pids), self._dim)[here]
+        with self._lock:
+            if self._base.rows is rows:  # no other snapshot was opened
+                self._base = replace(self._base, rows=Halved(held))
 
     def is_near(self, version: int, writes: int) -> bool:
         """Tell whether it is up to date but for so many writes."""
@@ -287,29 +309,25 @@ class VectorIndex:
         draft.mkdir()
         try:
             pids, dids = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-            sums: list[Sums] = [np.zeros(0, dtype=np.uint64)]
-            with (draft / _VECTORS).open("wb") as file:
+            with (draft / _DRAFT).open("wb") as file:
                 for pid, did, vectors in parts:
                     pids.append(pid)
                     dids.append(did)
-                    stored = vectors.astype("<f2")  # loses nothing: the records have no more bits
-                    sums.append(row_sums(stored))
-                    file.write(stored.view(np.uint8).data)
+                    file.write(vectors.astype(HALF).view(np.uint8).data)  # loses nothing: the records have no more bits
             vid, checkpoint = last()
-            np.save(draft / "pids.npy", numbers := np.concatenate(pids))
-            np.save(draft / "dids.npy", np.concatenate(dids))
-            np.save(draft / _SUMS, np.concatenate(sums))
-            rows = _rows(draft / _VECTORS, np.concatenate(sums), self._dim)
-            coded = quantized_codes.build(rows.take, len(numbers), self._dim, isinstance(rows, Filed))
+            np.save(draft / "pids.npy", snapshots.narrowed(numbers := np.concatenate(pids)))
+            np.save(draft / "dids.npy", snapshots.narrowed(np.concatenate(dids)))
+            rows = Filed(draft / _DRAFT, len(numbers), self._dim)
+            with_bytes = _bytes(len(numbers), self._dim) > IN_MEMORY
+            coded = quantized_codes.build(rows.take, len(numbers), self._dim, with_bytes)
+            (draft / _DRAFT).unlink()
             if coded is not None:
                 quantized_codes.save(coded, draft)
-            state = {"format": _FORMAT, "identity": self._identity, "vid": vid, "removed": removed}
+            state = {"format": _FORMAT, "identity": self._identity, "dim": self._dim, "vid": vid, "removed": removed}
             state["sums"] = snapshots.checksums(draft)
             state["checkpoint"] = checkpoint
             (draft / "state.json").write_text(json.dumps(state))
             final = self._folder / _named(vid, removed)
-            if final.exists():  # the same vectors with 32 bits a number
-                final.rename(draft.with_name(f"{draft.name}-old"))
             draft.rename(final)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -322,7 +340,7 @@ class VectorIndex:
             if folder.name < _named(beyond, 0):
                 return
             try:
-                base, state = _load(folder, self._dim, self._identity)
+                base, state = self._load(folder)
                 if not self._source.knows(self._folder.name, state["checkpoint"]):
                     raise snapshots.ForeignError(folder.name)
                 if state["removed"] < self._source.pruned():
@@ -334,9 +352,28 @@ class VectorIndex:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
             self._base, self._tail, self._room = base, joined([], self._dim), Room(self._dim)
+            self._searches = 0
             self._vid = state["vid"]
             self._removed = state["removed"]
             return
+
+    def _load(self, folder: Path) -> tuple[Block, dict[str, Any]]:
+        """Load a snapshot; refuse one whose files are not those that were written."""
+        if not (folder / "state.json").exists():
+            raise snapshots.OutdatedError(f"{folder.name} was being deleted")
+        state = json.loads((folder / "state.json").read_text())
+        if state["format"] != _FORMAT or state["identity"] != self._identity:
+            raise snapshots.OutdatedError(f"{folder.name} is of another kind")
+        if folder.name != _named(state["vid"], state["removed"]):
+            raise ValueError("state.json is damaged")
+        for name, checksum in state["sums"].items():
+            if snapshots.checksum(folder / name) != checksum:
+                raise ValueError(f"{name} is damaged")
+        pids, dids = (np.load(folder / name).astype(np.int64) for name in ("pids.npy", "dids.npy"))
+        found = quantized_codes.load(folder)
+        if not len(pids) == len(dids) == (len(pids) if found is None else len(found)) or state["dim"] != self._dim:
+            raise ValueError("it is not whole")
+        return Block(pids, dids, Recorded(pids, self._dim, partial(self._source.vectors_of, self._mid)), found), state
 
     def problems(self) -> list[str]:
         """Return the files whose bytes are not those that were written."""
@@ -361,43 +398,9 @@ class VectorIndex:
             return HeldVectors(self._folder.name, (self._base, self._tail), self._vid, self._removed, self._dim)
 
 
-def _load(folder: Path, dim: int, identity: str) -> tuple[Block, dict[str, Any]]:
-    """Load a snapshot; refuse one whose files are not those that were written.
-
-    Vectors in memory are compared with their checksums here, those that stay in their file when they are read.
-    """
-    if not (folder / "state.json").exists():
-        raise snapshots.OutdatedError(f"{folder.name} was being deleted")
-    state = json.loads((folder / "state.json").read_text())
-    if state["format"] not in _STORED or state["identity"] != identity:
-        raise snapshots.OutdatedError(f"{folder.name} is of another kind")
-    vectors, stored = _STORED[state["format"]]
-    if folder.name != _named(state["vid"], state["removed"]):
-        raise ValueError("state.json is damaged")
-    for name, checksum in state["sums"].items():
-        if name != vectors and snapshots.checksum(folder / name) != checksum:
-            raise ValueError(f"{name} is damaged")
-    pids, dids, sums = (np.load(folder / name) for name in ("pids.npy", "dids.npy", _SUMS))
-    found = quantized_codes.load(folder)
-    coded = len(pids) if found is None else len(found)
-    size = np.dtype(stored).itemsize * dim * len(pids)
-    if not len(pids) == len(dids) == len(sums) == coded or (folder / vectors).stat().st_size != size:
-        raise ValueError("it is not whole")
-    return Block(pids, dids, _rows(folder / vectors, sums, dim, stored), found), state
-
-
-def _rows(path: Path, sums: Sums, dim: int, stored: str = HALF) -> Rows:
-    if 4 * len(sums) * dim > IN_MEMORY:
-        return Filed(path, sums, dim, stored)
-    held = np.empty((len(sums), dim), dtype=np.float32)
-    with path.open("rb") as file:
-        for start in range(0, len(sums), quantized_codes.SLICE):  # a part fits into the caches of a core
-            part = held[start : start + quantized_codes.SLICE]
-            rows = np.fromfile(file, dtype=stored, count=part.size).reshape(part.shape)
-            if not np.array_equal(row_sums(rows), sums[start : start + len(part)]):
-                raise DamagedError(f"{path.name} is damaged")
-            part[:] = widened(rows.astype(HALF, copy=False))
-    return Held(held)
+def _bytes(count: int, dim: int) -> int:
+    """Return the size of so many vectors in memory."""
+    return np.dtype(HALF).itemsize * count * dim
 
 
 def _named(vid: int, removed: int) -> str:

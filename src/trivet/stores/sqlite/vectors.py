@@ -55,6 +55,7 @@ class SqliteVectorIndex:
         self._compacting = BackgroundTask(
             start, lambda index: index.compact(), TrivetError
         )  # closed: the next one does
+        self._loading = BackgroundTask(start, lambda index: index.load(), TrivetError)
         rows.on_reset(self.reset)
 
     # --- searching ----------------------------------------------------------------------------------------------------
@@ -64,6 +65,8 @@ class SqliteVectorIndex:
         index.catch_up(version)
         if index.wants_compacting:
             self._compacting.start(index)
+        if index.wants_loading:
+            self._loading.start(index)
         return index.best(vector, depth, scope)
 
     def is_current(self, state: State) -> bool:

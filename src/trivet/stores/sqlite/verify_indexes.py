@@ -14,7 +14,6 @@ import tantivy
 from trivet.stores.indexes.differences import Differences, Passages, Report, batches, without_removed
 from trivet.stores.sqlite.forward_index import hash_of
 from trivet.stores.sqlite.half_precision import widened
-from trivet.stores.sqlite.vector_block import DamagedError
 
 if TYPE_CHECKING:
     from trivet.stores.sqlite.forward_index import ForwardIndex
@@ -27,10 +26,6 @@ SPAN = 32_768  # passage numbers read from an index at a time
 POSTINGS = 65_536  # entries of an index that are added up at once
 VECTORS = 16_384  # vectors compared at once
 KNOWN = 262_144  # words whose hashes are cached
-SAMPLE, MISSED = (
-    20,
-    5,
-)  # vectors whose codes are tried, and how many of them the scan may not propose: it is approximate
 
 
 # --- words and trigrams -----------------------------------------------------------------------------------------------
@@ -245,7 +240,7 @@ class HeldVectors:
 
 
 def compare_vectors(held: HeldVectors, records: VectorRecords, mid: int, report: Report | None = None) -> Differences:
-    """Compare every row with the vector of the records, and try a sample of the codes."""
+    """Compare every vector in memory, and the codes of every row, with the vectors of the records."""
     found = Differences(held.name)
     base = held.blocks[0]
     alive = [np.flatnonzero(block.pids) for block in held.blocks]
@@ -259,18 +254,14 @@ def compare_vectors(held: HeldVectors, records: VectorRecords, mid: int, report:
     found.add("vectors are in the index twice", pids[twice].tolist(), dids[twice].tolist())
     seen = np.zeros(len(pids), dtype=np.bool_)
     vid = 0
-    try:
-        while True:
-            vid, numbers, owners, data = records.vectors_between(mid, vid, held.vid, VECTORS)
-            if not numbers:
-                break
-            found.compared += len(numbers)
-            _compare_rows(held, cells, seen, np.array(numbers), np.array(owners), data, found)
-            if report is not None:
-                report(found.compared, max(len(pids), found.compared))
-        _try_codes(base, found)
-    except DamagedError as error:
-        found.add_whole(str(error))
+    while True:
+        vid, numbers, owners, data = records.vectors_between(mid, vid, held.vid, VECTORS)
+        if not numbers:
+            break
+        found.compared += len(numbers)
+        _compare_rows(held, cells, seen, np.array(numbers), np.array(owners), data, found)
+        if report is not None:
+            report(found.compared, max(len(pids), found.compared))
     found.add("vectors are in the index and not in the store", pids[~seen].tolist(), dids[~seen].tolist())
     return without_removed(found, records, held.removed)
 
@@ -293,36 +284,12 @@ def _compare_rows(
     pids, dids, right, at = pids[here], dids[here], right[here], at[here]
     other = cells.dids[at] != dids
     found.add("vectors stand under another document", pids[other].tolist(), dids[other].tolist())
-    mine = _rows(held.blocks, cells.lengths[at], held.dim)
-    wrong = (mine.view(np.uint32) != right.view(np.uint32)).any(axis=1)
+    base, tail = held.blocks
+    places = cells.lengths[at]
+    coded = np.flatnonzero(places < len(base))
+    if base.codes is not None and len(coded):
+        wrong = coded[~base.codes.fit(places[coded], right[coded])]
+        found.add("codes are not those of the vectors", pids[wrong].tolist(), dids[wrong].tolist())
+    late = np.flatnonzero(places >= len(base))
+    wrong = late[(tail.rows.take(places[late] - len(base)) != right[late]).any(axis=1)]
     found.add("vectors are not those of their passages", pids[wrong].tolist(), dids[wrong].tolist())
-
-
-def _rows(blocks: tuple[VectorBlock, VectorBlock], places: Ints, dim: int) -> npt.NDArray[np.float32]:
-    base, tail = blocks
-    found = np.empty((len(places), dim), dtype=np.float32)
-    first = places < len(base)
-    order = np.argsort(places[first])  # a file is read forwards
-    rows = np.flatnonzero(first)[order]
-    found[rows] = base.rows.take(places[rows])
-    found[~first] = tail.rows.take(places[~first] - len(base))
-    return found
-
-
-def _try_codes(base: VectorBlock, found: Differences) -> None:
-    """Check that the scan over the codes proposes a stored vector for itself."""
-    rows = np.flatnonzero(base.pids)
-    if base.codes is None or not len(rows):
-        return
-    if len(base.codes) != len(base):
-        found.add_whole(f"there are {len(base.codes):,} codes for {len(base):,} vectors")
-        return
-    sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(np.int64)]
-    missed = []
-    for row in sample.tolist():
-        vector = base.rows.take(np.array([row]))
-        proposed, _ = base.codes.likeliest(vector[0], base.codes.wanted(10), None)
-        if row not in proposed and not (base.rows.take(proposed) == vector).all(axis=1).any():
-            missed.append(row)
-    if len(missed) > MISSED:
-        found.add("codes are not those of the vectors", base.pids[missed].tolist(), base.dids[missed].tolist())
