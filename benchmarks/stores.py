@@ -155,12 +155,12 @@ def _asked(memory: Any, made: Corpus, count: int, where: dict[str, str], options
 
 def _server_cpu(memory: Any) -> dict[int, float]:
     """Return the CPU seconds of the processes of the servers, as far as they are on this machine."""
-    database, own = memory._store.database, "SELECT pg_backend_pid()"
-    sql = f"SELECT result FROM run_command_on_all_nodes('{own}')" if database.server.citus else own
+    database, own = memory._store.database, "SELECT split_part(pg_read_file(''postmaster.pid''), chr(10), 1)"
+    sql = f"SELECT result FROM run_command_on_all_nodes('{own}')" if database.server.citus else own.replace("''", "'")
     found: dict[int, float] = {}
     for (pid,) in database.all(sql):
         with suppress(psutil.Error):
-            for process in psutil.Process(int(pid)).parent().children():
+            for process in psutil.Process(int(pid)).children():
                 with suppress(psutil.Error):
                     found[process.pid] = sum(process.cpu_times()[:2])
     return found

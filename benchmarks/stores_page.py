@@ -125,7 +125,8 @@ def _ordered(found: Sequence[Row]) -> list[Row]:
 
 def _cell(asked: Mapping[str, Any]) -> str:
     recall = f", recall {asked['recall']:.3f}" if "recall" in asked else ""
-    return f"{asked['p50_ms']} ({asked['p95_ms']}), {cpu_ms(asked):.1f}{recall}"
+    cpu = f", {cpu_ms(asked):.1f}" if "server_cpu_ms" in asked else ""
+    return f"{asked['p50_ms']} ({asked['p95_ms']}){cpu}{recall}"
 
 
 def _where(found: Sequence[Row]) -> str:
