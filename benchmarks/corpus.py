@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ class Corpus:
     """A folder with documents.jsonl, vectors.npy (float16, unit length), questions.json and answers.json."""
 
     folder: Path
+    most: int | None = None  # only so many of the documents
+
+    def first(self, count: int) -> Corpus:
+        """Return the corpus of the first documents; its exact answers are computed once."""
+        return self if count == len(self) else Corpus(self.folder, count)
 
     @property
     def name(self) -> str:
@@ -61,14 +67,14 @@ class Corpus:
 
     def documents(self) -> Iterator[Document]:
         with (self.folder / "documents.jsonl").open(encoding="utf-8") as lines:
-            for line in lines:
+            for line in islice(lines, self.most):
                 yield json.loads(line)
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.float16]:
         """The vectors, memory-mapped."""
         found: npt.NDArray[np.float16] = np.load(self.folder / "vectors.npy", mmap_mode="r")
-        return found
+        return found[: self.most]
 
     def batches(self, size: int = 1000) -> Iterator[tuple[list[Document], Floats]]:
         """Yield documents with their float32 vectors in batches."""
@@ -97,7 +103,10 @@ class Corpus:
     @cached_property
     def answers(self) -> dict[str, Any]:
         """By filter, for each measured query, the ids of the exact best; for ``scifact`` the judgements."""
-        found: dict[str, Any] = json.loads((self.folder / "answers.json").read_text())
+        kept = self.folder / ("answers.json" if self.most is None else f"answers-{self.most}.json")
+        if self.most is not None and not kept.exists():
+            kept.write_text(json.dumps(exact(self, self.asked[:ASKED])))
+        found: dict[str, Any] = json.loads(kept.read_text())
         return found
 
 

@@ -15,6 +15,7 @@ import re
 import sqlite3
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import scaling
+import stores_page
 from corpus import SIZES, Corpus, corpus, whole
 from growth_plots import drawn
 from peers.targets import DEFAULT, TWO_LEGS, number
@@ -46,6 +48,15 @@ MEASURES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("memory while asked, MB", ("ask", "memory_mb", "peak")),
     ("memory peak of the build, MB", ("build", "memory_mb", "peak")),
     ("disk, MB", ("build", "disk_mb")),
+)
+#: (what is told, how it is assumed to grow, its value in a row of stores.py): the plan for PostgreSQL and Citus.
+ASSUMPTIONS: tuple[tuple[str, str, Callable[[dict[str, Any]], float | None]], ...] = (
+    ("disk, GB", "n", lambda row: stores_page.disk(row) / 1e9),
+    ("load of the rows, s", "n", lambda row: row["load"]["rows_s"] if "load" in row else None),
+    ("word index, s", "n", lambda row: row["load"]["words_s"] if "load" in row else None),
+    ("HNSW index, s", "n log n", lambda row: row["load"]["vectors_s"] if "load" in row else None),
+    ("words, CPU in ms", "n", lambda row: stores_page.cpu_ms(stores_page.ask(row, "words"))),
+    ("vectors, CPU in ms", "log n", lambda row: stores_page.cpu_ms(stores_page.ask(row, "vectors"))),
 )
 #: The files of a store by what they are for; the first that matches counts.
 STRUCTURES = (
@@ -146,6 +157,12 @@ def bytes_table(kept: dict[str, Any]) -> list[str]:
     return [*lines, f"| **all** | **{sum(found.values()):,.0f}** |"]
 
 
+def largest(stores: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the row of PostgreSQL with the most documents."""
+    found = stores_page.of(list(stores["rows"].values()), "postgresql")
+    return found[-1] if found else None
+
+
 def layouts(files: dict[str, dict[str, Any] | None]) -> dict[str, tuple[float, float]]:
     """Return layout → (resident bytes, bytes on disk) per record and copy, where something was measured."""
     found: dict[str, tuple[float, float]] = {}
@@ -156,9 +173,9 @@ def layouts(files: dict[str, dict[str, Any] | None]) -> dict[str, tuple[float, f
             kept_on = scaling.slope(points(peers, row, ("build", "disk_mb")))
             if resident and kept_on:
                 found[f"one file, {row}"] = (resident[1] * 1e6, kept_on[1] * 1e6)
-    if stores and kept and (server := stores["stores"].get("PostgreSQL")):
+    if stores and kept and (server := largest(stores)):
         words = kept["terms_a_record"] * scaling.POSTING  # have to be resident beside whatever finds by meaning
-        disk = server["megabytes"] * 1e6 / server["documents"]
+        disk = stores_page.disk(server) / server["documents"]
         truth, whole_, small = disk - scaling.FULL, 4 * scaling.DIM * scaling.QDRANT, scaling.DIM * scaling.QDRANT
         found["PostgreSQL/Citus, `index=vector`"] = (words + scaling.FULL, disk)
         found["PostgreSQL/Citus, `index=halfvec`"] = (words + scaling.HALF, truth + scaling.HALF)
@@ -202,14 +219,35 @@ def asking(files: dict[str, dict[str, Any] | None]) -> list[str]:
             lines.append(f"| CPU, shards of 1 M as measured ({shown(each)} ms), {row} | {' | '.join(cells)} |")
             rates = (f"{scaling.CORES * 1000 / (target / 1e6 * each):,.1f}" for target in TARGETS)
             lines.append(f"| … queries a second for {scaling.CORES} cores | {' | '.join(rates)} |")
-    if stores and (server := stores["stores"].get("PostgreSQL")):
-        stages, each = server["searches"][0]["stages_p50_ms"], server["documents"]
+    if stores and (server := largest(stores)):
+        stages, each = stores_page.ask(server, "two legs")["stages_p50_ms"], server["documents"]
         # the workers compare vectors, each shard on a core; the process that asks sums up the postings of all
         divided = {"lexical": (1, "summed up by one process"), "dense": (scaling.MOST_PARTS, "{} shards at a time")}
         for leg, (parts, how) in divided.items():
             cells = (f"{shown(max(stages[leg], stages[leg] * target / parts / each))} ms" for target in TARGETS)
             told = f"PostgreSQL, {leg}, {how.format(parts)}, if it grew in proportion"
             lines.append(f"| {told} ({stages[leg]} ms at {each:,}) | {' | '.join(cells)} |")
+    return lines
+
+
+def checked(stores: dict[str, Any]) -> list[str]:
+    """Return what each assumption says from the smallest size, what was measured at the largest, and what follows."""
+    found = stores_page.of(list(stores["rows"].values()), "postgresql")
+    small, large = found[0], found[-1]
+    sizes, further = (small["documents"], large["documents"]), (1e7, 1e8)
+    lines = [
+        f"| one PostgreSQL server | grows as | at {sizes[0]:,} | predicted for {sizes[1]:,} | measured | "
+        f"measured / predicted | {' | '.join(millions(target) for target in further)} |",
+        "|---|---|---|---|---|---|" + "---|" * len(further),
+    ]
+    for told, order, value in ASSUMPTIONS:
+        begun, ended = value(small), value(large)
+        if begun is None or ended is None:
+            continue
+        predicted = begun * scaling.grown(order, *sizes)
+        cells = [order, shown(begun), shown(predicted), shown(ended), f"{ended / predicted:.2f}"]
+        cells += [shown(ended * scaling.grown(order, sizes[1], target)) for target in further]
+        lines.append(f"| {told} | {' | '.join(cells)} |")
     return lines
 
 
@@ -228,8 +266,8 @@ def making(files: dict[str, dict[str, Any] | None]) -> list[str]:
         each["embedding (128 tokens a record)"] = files["embedding"]["alone"]["int8"]["1"]["long"]["cpu_ms"]
     if files["peers"] and (built := scaling.slope(points(files["peers"], TWO_LEGS, ("build", "s")))):
         each["building, one file, two legs, one writer"] = built[1] * 1000
-    if files["stores"] and (server := files["stores"]["stores"].get("PostgreSQL")):
-        each["loading PostgreSQL, one writer"] = server["load_s"] / server["documents"] * 1000
+    if files["stores"] and (server := largest(files["stores"])) and (seconds := stores_page.load_s(server)):
+        each["loading PostgreSQL, one writer"] = seconds / server["documents"] * 1000
     lines = [f"| work | ms a record | {' | '.join(millions(target) for target in TARGETS)} |"]
     lines.append("|---|---|" + "---|" * len(TARGETS))
     for name, ms in each.items():
@@ -257,7 +295,18 @@ def blocks(files: dict[str, dict[str, Any] | None], names: dict[str, str]) -> di
         "making": "\n".join(making(files)),
         "asking": "\n".join(asking(files)),
         "fan-out": "\n".join(fan_out()),
+        **_servers(files["stores"]),
     }
+
+
+def _servers(stores: dict[str, Any] | None) -> dict[str, str]:
+    """Return the blocks about PostgreSQL and Citus."""
+    if stores is None:
+        absent = "Not measured yet: `python benchmarks/stores.py`, then `make scale`."
+        return {"servers": absent, "checked": absent}
+    found = list(stores["rows"].values())
+    tables = [*stores_page.load_table(found), "", *stores_page.search_table(found)]
+    return {"servers": "\n".join(tables), "checked": "\n".join(checked(stores))}
 
 
 def _lines(peers: dict[str, Any]) -> dict[str, dict[str, list[tuple[float, float]]]]:

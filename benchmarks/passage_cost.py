@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import scaling
 import snippets
 import speed
+import stores_page
 import trivet
 
 HERE = Path(__file__).parent
@@ -99,11 +100,12 @@ def costs(small: dict[str, Any], large: dict[str, Any]) -> dict[str, float]:
     return {name: (size - small["bytes"].get(name, 0)) / more for name, size in large["bytes"].items()}
 
 
-def table(result: dict[str, Any], quiet_ms: float) -> str:
-    """Return the capacity table; ``quiet_ms`` is the time to load a passage on a machine without other work."""
+def table(result: dict[str, Any], loaded: stores_page.Row) -> str:
+    """Return the capacity table; ``loaded`` is the row of ``stores.py`` that has the time of a load."""
     small, large = result["sizes"]
     cost = costs(small, large)
     disk, index, words = sum(cost.values()), cost["HNSW index"], cost["postings"]
+    each_ms = (stores_page.load_s(loaded) or 0.0) / loaded["documents"] * 1000
     half = index - 2 * scaling.DIM  # a number of halfvec has two bytes less
     lines = [
         "| bytes of one more passage | " + " | ".join(_largest(cost)) + " | all |",
@@ -123,7 +125,7 @@ def table(result: dict[str, Any], quiet_ms: float) -> str:
             f"{target * (words + index) / 1e9:,.0f} GB",
             f"{resident / 1e9:,.0f} GB",
             *(str(math.ceil(resident / (memory * scaling.USABLE))) for memory in MEMORY),
-            f"{scaling.hours(target, quiet_ms, 1):,.1f} h",
+            f"{scaling.hours(target, each_ms, 1):,.1f} h",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     machine, where = result["machine"], "Citus" if large["citus"] else "one server"
@@ -133,17 +135,17 @@ def table(result: dict[str, Any], quiet_ms: float) -> str:
     lines += [
         "",
         f"Bytes: from {small['passages']:,} and {large['passages']:,} passages on {where}, commit {machine['commit']}. "
-        f"Load: {quiet_ms:.2f} ms a passage, as `benchmarks/stores.py` measured on a quiet machine; "
-        f"{busy:.1f} ms in this run, at load average {machine['load_before']:.0f} on {machine['cores']} cores. "
+        f"Load: {each_ms:.2f} ms a passage, as `benchmarks/stores.py` measured with {loaded['documents']:,} at load "
+        f"average {loaded['load']['load_average']:.0f}; {busy:.1f} ms in this run, at load average "
+        f"{machine['load_before']:.0f}, both on {machine['cores']} cores. "
         f"Medians of the legs in this run: {'; '.join(stages)}.",
     ]
     return "\n".join(lines)
 
 
-def quiet() -> float:
-    """Return the ms to load a passage, from the newest result of ``stores.py``."""
-    server = json.loads(_newest("stores").read_text())["stores"]["PostgreSQL"]
-    return float(server["load_s"] / server["documents"] * 1000)
+def loaded() -> stores_page.Row:
+    """Return the largest load of one PostgreSQL server in the newest result of ``stores.py``."""
+    return [row for row in stores_page.of(stores_page.rows(), "postgresql") if "load" in row][-1]
 
 
 def _newest(kind: str) -> Path:
@@ -169,7 +171,7 @@ def main() -> int:
             print(json.dumps(result["sizes"][-1]), flush=True)
         target = HERE / "results" / f"passages-{result['machine']['commit']}.json"
         target.write_text(json.dumps(result, indent=1) + "\n")
-    text = table(json.loads(_newest("passages").read_text()), quiet())
+    text = table(json.loads(_newest("passages").read_text()), loaded())
     print(text)
     if args.docs:
         before, rest = DOCS.read_text().split(MARKS[0])

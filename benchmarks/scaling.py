@@ -28,6 +28,15 @@ def exponent(small: tuple[float, float], large: tuple[float, float]) -> float | 
     return math.log(v2 / v1) / math.log(n2 / n1)
 
 
+#: How a cost can grow with the number of records.
+ORDERS = {"n": lambda n: n, "n log n": lambda n: n * math.log(n), "log n": lambda n: math.log(n)}
+
+
+def grown(order: str, small: float, large: float) -> float:
+    """Return how many times a cost grows from one number of records to another."""
+    return float(ORDERS[order](large) / ORDERS[order](small))
+
+
 def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Return the fixed cost and the cost of each record, from the two largest sizes."""
     if len(points) < 2:

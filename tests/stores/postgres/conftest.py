@@ -26,6 +26,13 @@ def memory(postgres: Postgres) -> Iterator[Engine]:
     postgres.sweep()
 
 
+@pytest.fixture
+def one_server(postgres: Postgres) -> None:
+    """Skip a test that looks at plans or locks, or changes rows, as only a server without workers lets it."""
+    if postgres.is_cluster:
+        pytest.skip("not on a cluster: its plans, locks and rows are on the workers")
+
+
 def rows(engine: Engine, sql: str, *values: Any) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = engine._store.database.all(sql, values)  # type: ignore[attr-defined]
     return found

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.errors import InputError
 from trivet.stores.postgres import postings, schema, vector_search
+from trivet.stores.postgres.database import SETTINGS, Database
 from trivet.stores.postgres.schema import (
     DISTRIBUTED,
     LATER,
@@ -180,7 +183,8 @@ def test_no_statement_has_what_a_cluster_refuses(heard: list[Statement]) -> None
     for sql in {*(sql for sql, _ in heard), *script}:
         for refused in REFUSED:
             assert not re.search(refused, sql, re.IGNORECASE if refused.isupper() else 0), (refused, sql)
-        assert "set_config(" not in sql or sql.startswith("SELECT set_config('search_path'"), "it does not propagate"
+        own = sql.replace("set_config('hnsw.", "")  # which the workers evaluate themselves
+        assert "set_config(" not in own or sql.startswith("SELECT set_config('search_path'"), "it does not propagate"
         if "DO UPDATE" in sql:  # what a worker computes by itself could differ
             assert re.search(r"DO UPDATE SET (\w+ = (\w\.\w+ \+ )?excluded\.\w+(, )?)+( WHERE|$)", sql), sql
 
@@ -216,8 +220,9 @@ def test_keys_and_migrations_hold_the_distribution_column() -> None:
     )
 
 
-def test_settings_reach_the_workers(memory: Engine) -> None:
+def test_settings_reach_the_workers(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single server accepts the setting, as one of an extension that it does not have."""
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 1)
     database = memory._store.database  # type: ignore[attr-defined]
     memory.add("heron by the river", id="a")
     memory.wait()
@@ -226,14 +231,16 @@ def test_settings_reach_the_workers(memory: Engine) -> None:
         memory.search("heron", weights={"lexical": 1, "dense": 1, "trigram": 1, "graph": 0})
     sent = [sql for sql, _ in statements]
     propagated = sent.count("SET LOCAL citus.propagate_set_commands TO 'local'")
-    trigram, all_ = (sum(sql.startswith(f"SET LOCAL {name}.") for sql in sent) for name in ("pg_trgm", "hnsw"))
-    assert propagated > trigram > 0 and all_ > 0
+    trigram, jit = (sum(sql.startswith(f"SET LOCAL {name}") for sql in sent) for name in ("pg_trgm.", "jit "))
+    assert propagated == trigram + jit and trigram and jit
+    (nearest,) = (sql for sql in sent if "ORDER BY (v.data::" in sql)
+    assert "set_config('hnsw.ef_search', '200', true)" in nearest  # SET LOCAL begins a transaction on every worker
     assert not [sql for sql in sent if re.match(r"SET (?!LOCAL)", sql)]
     with listening() as statements:
         database.planned("SELECT 1", ())
     sent = [sql for sql, _ in statements]
     at = sent.index("SET LOCAL citus.propagate_set_commands TO 'local'")  # a background thread may send others beside
-    assert at < sent.index("SET LOCAL hnsw.ef_search TO 200", at) < sent.index("SELECT 1", at)
+    assert at < sent.index("SET LOCAL jit TO off", at) < sent.index("SELECT 1", at)
 
 
 def test_a_store_that_was_made_before_the_cluster_says_so(memory: Engine) -> None:
@@ -259,9 +266,8 @@ def test_every_node_of_a_cluster_knows_the_version_of_the_schema() -> None:
 
 @pytest.fixture
 def cluster(postgres: Postgres) -> Postgres:
-    with postgres.connect() as connection:
-        if not connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'citus'").fetchone():
-            pytest.skip("this server is no Citus cluster; TRIVET_TEST_POSTGRES=URL of a coordinator runs it there")
+    if not postgres.is_cluster:
+        pytest.skip("this server is no Citus cluster; TRIVET_TEST_POSTGRES=URL of a coordinator runs it there")
     return postgres
 
 
@@ -282,6 +288,41 @@ def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, by:
         assert sum(holding) == 200 and (len(holding) == 1 if by == "collections" else len(holding) > 1)
         assert by == "collections" or len(tables.parts) == len(told), "a part for each shard"
         assert len(memory.search("heron 7")) == 10 and memory.verify().ok
+    cluster.sweep()
+
+
+def test_memory_for_an_index_cannot_be_asked_of_a_cluster_by_an_address(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres.fresh()
+    with trivet.open(url, embedder="none") as memory:
+        server = memory._store.database.server  # type: ignore[attr-defined]
+    cluster = replace(server, extensions=server.extensions | {"citus"})
+    monkeypatch.setattr("trivet.stores.postgres.database.prepare", lambda connection, address: cluster)
+    with pytest.raises(InputError, match=r"maintenance_work_mem cannot be set on the workers.*ALTER ROLE"):
+        trivet.open(f"{url}&maintenance_work_mem=96MB", embedder="none")
+    postgres.sweep()
+
+
+@pytest.mark.parametrize("by", ["collections", "documents"])
+def test_on_a_cluster_the_settings_of_the_index_reach_it(
+    cluster: Postgres, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a second look, an index returns as many rows as it keeps candidates."""
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    monkeypatch.setitem(SETTINGS, "hnsw.iterative_scan", "off")
+    monkeypatch.setattr(vector_search, "LEAST_CANDIDATES", 7)
+    monkeypatch.setattr(vector_search, "CANDIDATES", 7)
+    monkeypatch.setattr(Database.settings_of_index, "__defaults__", (7, False))
+    with trivet.open(cluster.fresh(distribute=by), embedder="vectors:8") as memory:
+        vectors = np.random.default_rng(1).standard_normal((8_000, 8))
+        memory.add([{"id": f"d{n}", "text": "heron", "vector": vector} for n, vector in enumerate(vectors)])
+        memory.prepare()
+        collection = memory._collection
+        search = collection.vectors.of_model(collection.state().model)  # type: ignore[attr-defined]
+        literal = f"[{','.join(map(repr, vectors[0].tolist()))}]"
+        parts = max(1, len(collection.rows.tables.parts))  # type: ignore[attr-defined]
+        assert 0 < len(search._candidates(literal, 100)) <= 7 * parts
     cluster.sweep()
 
 

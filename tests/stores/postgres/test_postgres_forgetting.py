@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from trivet.engine import Engine
 from trivet.stores.indexes import graph_index
 
-from .conftest import rows
+from .conftest import listening, rows
 
 MARK = "zqxkvwbrtplm"
 
@@ -26,6 +28,23 @@ def tables_with(engine: Engine) -> set[str]:
 def cached() -> bool:
     files = [path for path in Path(os.environ["TRIVET_CACHE"]).rglob("*") if path.is_file()]
     return any(MARK.encode() in path.read_bytes().lower() for path in files)
+
+
+def test_the_first_expiry_is_read_once_for_each_version(memory: Engine) -> None:
+    def asked() -> list[str]:
+        with listening() as heard:
+            found = [hit.id for hit in memory.search("heron", weights={"lexical": 1.0, "dense": 0.0, "graph": 0.0})]
+        said = [word for sql, _ in heard for word in ("min", "max") if f"{word}(expires)" in sql]
+        return [*found, *said]
+
+    memory.add("heron by the river", id="kept")
+    assert asked() == ["kept", "min"]
+    assert asked() == ["kept"]
+    memory.add("heron on a stone", id="short", expires=datetime.now(UTC) + timedelta(seconds=2))
+    assert sorted(asked()) == ["kept", "min", "short"]
+    assert sorted(asked()) == ["kept", "short"]
+    time.sleep(2.1)
+    assert asked()[:2] == ["kept", "max"]  # it has passed: which documents, is asked each time until they are removed
 
 
 def test_a_forgotten_document_is_in_no_row_and_no_cached_file(memory: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

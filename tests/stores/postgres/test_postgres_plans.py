@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.filters import Eq
 from trivet.stores.postgres import bm25, lexical, postings, scope, trigrams, vector_search
+from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.nul_characters import is_plain
 from trivet.stores.postgres.terms import lexeme, line, tsquery, tsvector
 from trivet.stores.postgres.trigrams import PostgresTrigrams
@@ -69,6 +72,7 @@ def used(memory: Engine, heard: list[Statement], part: str) -> str:
     return "\n".join(told for sql, told in plans(memory, heard) if part in sql)
 
 
+@pytest.mark.usefixtures("one_server")
 @pytest.mark.parametrize("asked", [None, "96MB"])
 def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch, asked: str | None
@@ -97,6 +101,7 @@ def test_an_index_is_built_with_the_memory_and_workers_of_the_server_or_as_asked
 NEAR, FEW = "ORDER BY (v.data::", "v.did = ANY"  # in the statements over all vectors, and over those of a few documents
 
 
+@pytest.mark.usefixtures("one_server")
 def test_every_statement_of_a_search_goes_by_an_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
     with listening() as heard:
@@ -145,6 +150,53 @@ def test_the_index_over_the_vectors_is_right(many: tuple[Engine, np.ndarray]) ->
     assert recall >= 190
 
 
+@pytest.mark.parametrize("by", ["collections", "documents"])
+def test_the_planner_knows_how_many_documents_a_value_has(postgres: Postgres, by: str) -> None:
+    with postgres.kept() as url, trivet.open(f"{url}&distribute={by}", embedder="none") as memory:
+        sites = ["common" if n % 5 else f"rare{n}" for n in range(2_000)]
+        memory.add([{"id": f"d{n}", "text": "heron", "meta": {"site": site}} for n, site in enumerate(sites)])
+        memory.prepare()
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        estimates = []
+        for value in ("common", "rare0"):
+            condition, values = compile_filter(Eq("site", value), tables)
+            sql = f"EXPLAIN SELECT d.did FROM {tables.documents} d WHERE {tables.of('d')} AND {condition}"
+            told = memory._store.database.planned(sql, values)  # type: ignore[attr-defined]
+            estimates.append(int(re.search(r"rows=(\d+)", told[0][0])[1]))  # type: ignore[index]
+    assert 1_400 < estimates[0] < 1_800  # of 1,600; by the usual guess two or three
+    assert estimates[1] < 100
+
+
+def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(memory: Engine) -> None:
+    texts = ["a heron by the river"] * 3_000 + ["a kingfisher by the river"]
+    memory.add([{"id": f"d{n}", "text": text, "meta": {"half": n % 2}} for n, text in enumerate(texts)])
+    memory.prepare()
+    with listening() as heard:
+        found = memory.search("kingfisher", where={"half": 0}, **WORDS)
+    assert [hit.id for hit in found] == ["d3000"]
+    sql, values = next((sql, values) for sql, values in heard if "words @@" in sql)
+    assert "LIMIT" not in sql  # for one row of a large table the planner would read it from the beginning
+    plan = memory._store.database.planned(f"EXPLAIN {sql}", values)  # type: ignore[attr-defined]
+    assert "passages_words" in str(plan)
+
+
+@pytest.mark.usefixtures("one_server")
+def test_the_nearest_are_planned_once_however_many_indexes_there_are(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
+    url = postgres.fresh(pool=1)  # so that the same connection is asked what it has planned
+    with trivet.open(url, embedder="hashing:32") as memory:
+        memory.add([{"id": f"d{n}", "text": f"heron {n} by the river"} for n in range(60)])
+        memory.wait()
+        memory.prepare()
+        for n in range(8):  # a server plans a statement five times before it keeps the plan
+            assert memory.search(f"heron {n}", **MEANING)
+        sql = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%<=>%'"
+        assert rows(memory, sql) == [(3, 5)]
+    postgres.sweep()
+
+
 def test_a_narrow_filter_does_not_starve_the_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, vectors = many
     for where, there in (({"few": 7}, 40), ({"few": 7, "part": 3}, 20), ({"part": 1}, 500)):
@@ -160,6 +212,7 @@ def test_words_are_found_whatever_they_cost(many: tuple[Engine, np.ndarray]) -> 
     assert len(inside) == 50 and all(hit.document.meta["part"] == 2 for hit in inside)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_without_postings_the_rarest_words_come_first(
     many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +230,7 @@ def unpacked(known: bm25.KnownTerms) -> bm25.KnownTerms:
     return replace(known, reach=0)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_trigrams_come_from_their_index(many: tuple[Engine, np.ndarray]) -> None:
     memory, _ = many
     with listening() as heard:

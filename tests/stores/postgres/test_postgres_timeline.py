@@ -57,6 +57,7 @@ def check_restored(memory: Engine, new: int) -> None:
     assert memory.verify().problems == ()
 
 
+@pytest.mark.usefixtures("one_server")
 def test_a_server_that_is_set_back_is_answered_from_as_it_is_now(postgres: Postgres, url: str) -> None:
     with trivet.open(url, embedder="hashing:32") as memory:
         memory.add(notes("base", MANY, place="shore"))
@@ -79,6 +80,7 @@ def test_a_server_that_is_set_back_is_answered_from_as_it_is_now(postgres: Postg
         check_restored(memory, 30)
 
 
+@pytest.mark.usefixtures("one_server")
 def test_an_engine_that_only_searches_sees_it_too(postgres: Postgres, url: str) -> None:
     """Another engine writes as much after the restore as was lost, so versions and counts are equal."""
     with trivet.open(url, embedder="hashing:32") as memory, trivet.open(url, embedder="hashing:32") as other:
@@ -171,6 +173,7 @@ def test_a_document_that_changes_tenants_is_never_shown_to_the_wrong_one(url: st
             flipping.stdout.close()  # type: ignore[union-attr]
 
 
+@pytest.mark.usefixtures("one_server")
 def test_a_deletion_by_filter_leaves_what_a_patch_took_out_of_it(url: str) -> None:
     """The patch holds the collection's row when the deletion begins; it commits first, so the document stays."""
     with trivet.open(url, embedder="none") as memory, trivet.open(url, embedder="none") as other:
@@ -295,7 +298,7 @@ def test_what_only_reads_begins_again_when_the_server_hangs_up_in_it(
             if not times:
                 times.append(1)
                 with postgres.connect() as other:
-                    other.execute("SELECT pg_terminate_backend(%s)", (snapshot.connection.info.backend_pid,))
+                    other.execute("SELECT pg_terminate_backend(%s::integer)", (snapshot.connection.info.backend_pid,))
             return answer
 
         monkeypatch.setattr(Database, "_begin", killed)

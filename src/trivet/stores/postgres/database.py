@@ -34,9 +34,10 @@ Result = TypeVar("Result")
 
 REQUIRED, OPTIONAL = ("vector", "pg_trgm"), ("btree_gin", "pg_textsearch")  # extensions
 OLDEST = 140000  # PostgreSQL 14
-#: JIT takes 0.1 s for a statement that runs for 0.01 s. The HNSW index is read as far as rows are needed, with 200
-#: candidates: its default of 40 finds too few of the best 100.
-SETTINGS = {"jit": "off", "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": "200"}
+CANDIDATES = 200  # that an HNSW index keeps while it is searched: its default of 40 finds too few of the best 100
+_JIT = {"jit": "off"}  # it takes 0.1 s for a statement that runs for 0.01 s
+#: An HNSW index is read as far as rows are needed.
+SETTINGS = {**_JIT, "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(CANDIDATES)}
 _UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 PAUSE = 0.1  # seconds before a read is repeated after a lost connection, doubled each time
 
@@ -73,6 +74,11 @@ class Database:
             standby = _is_read_only(connection)
             self.server = look(connection, address) if standby else prepare(connection, address)
             check(connection, address, self.server)
+            if self.server.citus and address.maintenance_work_mem is not None:
+                raise InputError(
+                    "store: maintenance_work_mem cannot be set on the workers of a cluster by an address; "
+                    "run `ALTER ROLE … SET maintenance_work_mem` on the coordinator, and Citus sets it on all nodes"
+                )
             self._missing_rights = rights.missing_rights(connection, address)
             self.read_only = standby or bool(self._missing_rights)
         self._pool: ConnectionPool[Connection] = ConnectionPool(
@@ -137,8 +143,8 @@ class Database:
             yield
         finally:
             self._local.snapshot = None
-            if snapshot.connection is not None:
-                self._end(snapshot.connection, snapshot.pipeline)
+            if snapshot.connection is not None:  # after ROLLBACK psycopg forgets what the connection has prepared
+                self._end(snapshot.connection, snapshot.pipeline, "COMMIT")
 
     def _begin(self, snapshot: _Snapshot, work: Callable[[Connection], Result]) -> Result:
         """Begin the snapshot with the first read."""
@@ -217,17 +223,37 @@ class Database:
         # None: without values a percent sign stands for itself
         return self.ask(lambda connection: connection.execute(query, values or None).fetchall())
 
-    def planned(self, query: str, values: Sequence[Any], candidates: int | None = None) -> list[tuple[Any, ...]]:
+    def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that is planned for these values: a general plan expects other row counts.
 
-        On a cluster it carries our settings, which do not reach the workers otherwise; ``candidates`` are those of the
-        HNSW index of one shard.
+        On a cluster it carries our settings, which do not reach the workers otherwise.
         """
         if self.server.citus:
-            own = {"hnsw.ef_search": str(candidates)} if candidates is not None else {}
-            local = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in {**SETTINGS, **own}.items())
-            return self.all_within(local, query, values)
+            return self.all_within(
+                "; ".join(f"SET LOCAL {name} TO {value}" for name, value in _JIT.items()), query, values
+            )
         return self.ask(lambda connection: connection.execute(query, values or None, prepare=False).fetchall())
+
+    def prepared(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement whose plan does not depend on its values: it is planned once a connection.
+
+        Planning looks at every index of a table, so it takes longer the more collections there are.
+        """
+        return self.ask(lambda connection: connection.execute(query, values, prepare=True).fetchall())
+
+    def settings_of_index(self, candidates: int = CANDIDATES, once: bool = False) -> str:
+        """Return a condition, always true, that sets what the HNSW index needs, where a worker evaluates it.
+
+        Our connections have these settings, but those of Citus to its workers do not, and ``SET LOCAL`` would need a
+        transaction on every worker. ``once``: before the first row, in a statement for one worker; in one for several
+        the coordinator would evaluate that.
+        """
+        if not self.server.citus:
+            return "true"
+        own = {**SETTINGS, "hnsw.ef_search": str(candidates)}
+        calls = (f"set_config('{name}', '{value}', true)" for name, value in own.items() if name not in _JIT)
+        condition = f"{' || '.join(calls)} <> ''"
+        return f"(SELECT {condition})" if once else condition
 
     def all_within(self, local: str, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that runs with the settings in ``local``, ``SET LOCAL …``."""

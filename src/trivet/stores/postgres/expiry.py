@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -30,6 +31,12 @@ class Expiry:
         if passed is not None and not self._rows.database.read_only:
             self._background.start()
         return unexpired(where, passed)
+
+    def first(self) -> float:
+        """Return the first expiry of a document that is here, whether it has passed or not; infinity without one."""
+        tables = self._rows.tables
+        found = self._rows.all(f"SELECT min(expires) FROM {tables.documents} WHERE {tables.of()}")[0][0]
+        return math.inf if found is None else float(found)
 
     def sweep_before_write(self) -> None:
         """Remove expired documents, so that an id that comes again is a new document without the old links."""

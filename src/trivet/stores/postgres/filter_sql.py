@@ -95,9 +95,14 @@ class _Compiler:
             return (f"{self.row}.{name} = ANY(%s::{kind}[])", [wanted]) if wanted else _NOTHING
         tests: list[str] = []
         bound: list[Any] = []
-        if plain := [text for text in texts if is_plain(text)]:
+        plain = [text for text in texts if is_plain(text)]
+        # the index has the beginning; an equal beginning that is shorter than it can be is the whole text
+        if short := [text for text in plain if len(text) < PREFIX]:
+            tests.append(f'"left"(f.said, {PREFIX}) = ANY(%s::text[])')
+            bound.append(short)
+        if long := [text for text in plain if len(text) >= PREFIX]:
             tests.append(f'("left"(f.said, {PREFIX}) = ANY(%s::text[]) AND f.said = ANY(%s::text[]))')
-            bound += [[text[:PREFIX] for text in plain], plain]
+            bound += [[text[:PREFIX] for text in long], long]
         for odd in (text for text in texts if not is_plain(text)):  # stored in another form
             tests.append(f'("left"(f.said, {PREFIX}) = "left"(%s, {PREFIX}) AND f.said = %s)')
             bound += [odd, odd]

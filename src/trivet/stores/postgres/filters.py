@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import partial
@@ -26,11 +27,13 @@ class PostgresFilters:
         self._lock = threading.Lock()
         self._scopes: OrderedDict[Filter, Scope] = OrderedDict()
         self._scopes_version = -1
+        self._expiring = (-1, 0.0)  # a version, and the first expiry in it
 
     def drop_caches(self) -> None:
         with self._lock:
             self._scopes.clear()
             self._scopes_version = -1
+        self._expiring = (-1, 0.0)
 
     def check_fields(self, where: Filter, within: Filter | None = None) -> None:
         visibility = self._visibility
@@ -55,7 +58,9 @@ class PostgresFilters:
     ) -> Scope | None:
         if where is not None and within is not None:  # each time: a cached scope may be that of another caller
             self.check_fields(where, within)
-        allowed = self._visibility.unexpired(both(within, where))
+        allowed = both(within, where)
+        if self._first_expiry(version) <= time.time():
+            allowed = self._visibility.unexpired(allowed)
         if allowed is None and not exclude:
             return None
         if allowed is None:
@@ -63,6 +68,14 @@ class PostgresFilters:
         else:
             scope = self._cached(allowed, version, check=within is None)
         return scope.without(self._documents.numbers(exclude).values()) if exclude else scope
+
+    def _first_expiry(self, version: int) -> float:
+        """Return when the first document expires, read once for each version."""
+        known, first = self._expiring
+        if known != version:
+            first = self._visibility.first_expiry()
+            self._expiring = (version, first)
+        return first
 
     def only(self, did: int) -> Scope:
         return Scope.of_one(self._rows.all, self._rows.tables, did)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # The rarest terms of a long query are kept, as many as in the SQLite store: noisy queries in Chinese lose with fewer.
 MAX_TERMS = 256
 MAX_REQUIRED = 4  # terms; more are hardly ever all in `depth` documents
+FEW_PASSAGES = 2_000  # with a term: they are read, and looked up in the scope, in some milliseconds
 
 
 class PostgresLexical:
@@ -98,7 +99,7 @@ class _Search:
         known = self._known([*query.terms, *(word for words in query.phrases for word in words)])
         query, notes = corrected(
             query,
-            lambda term: bool(known.frequency[term]) and self._occurs(term),
+            lambda term: self._occurs(term, known.frequency[term]),
             lambda term: self._nearest(term, known),
             lambda terms: known.frequency.update(self._known(terms).frequency),
         )
@@ -146,20 +147,25 @@ class _Search:
 
     # --- spelling -----------------------------------------------------------------------------------------------------
 
-    def _occurs(self, term: str) -> bool:
-        """Tell whether a document in the scope has this term, which some document has."""
-        if self.scope is None:
-            return True
+    def _occurs(self, term: str, frequency: int) -> bool:
+        """Tell whether a document in the scope has this term, which so many passages have."""
+        if self.scope is None or not frequency:
+            return bool(frequency)
+        having = f"FROM {self.tables.passages} p WHERE {self.tables.of('p')} AND p.words @@ %s::tsquery"
+        query = terms.tsquery([term], (), ())
+        if frequency <= FEW_PASSAGES:  # for one row the planner would look through all passages, not through the index
+            dids = [did for (did,) in self.database.planned(f"SELECT p.did {having}", (query,))]
+            self.scope.expect(dids)
+            return any(did in self.scope for did in dids)
         within, values = self.scope.within("p.did")
-        sql = f"SELECT 1 FROM {self.tables.passages} p WHERE {self.tables.of('p')} AND p.words @@ %s::tsquery{within}"
-        return bool(self.database.planned(f"{sql} LIMIT 1", (terms.tsquery([term], (), ()), *values)))
+        return bool(self.database.planned(f"SELECT 1 {having}{within} LIMIT 1", (query, *values)))
 
     def _nearest(self, term: str, known: KnownTerms) -> str | None:
         there: dict[str, int] = {}
         sql = f"SELECT term, passages FROM lexicon WHERE {self.tables.of()} AND term LIKE %s AND passages > 0"
         for beginning in beginnings(term):  # letters: no wildcard among them
             there |= dict(self.database.planned(sql, (f"{beginning}%",)))
-        found = nearest_of(term, there, self._occurs)
+        found = nearest_of(term, there, lambda word: self._occurs(word, there[word]))
         if found is not None:
             known.frequency[found] = there[found]
         return found

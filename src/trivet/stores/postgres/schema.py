@@ -247,6 +247,13 @@ ALTER TABLE {SET_PREFIX}fields ADD FOREIGN KEY (cid, part, did)
 """
 LATER_BY_PART = tuple(f"{SET_PREFIX}{table}" for table in ("parts", *BY_DOCUMENT))
 
+#: Migration 8: how often each value of a key occurs. Without it the planner takes every value for a rare one, since it
+#: does not use the statistics of an index with a condition, and joins by nested loops what a broad filter allows.
+VALUE_STATISTICS = """
+CREATE STATISTICS {table}_values (mcv) ON cid, key, ("left"(said, {prefix})) FROM {table};
+ANALYZE {table};
+"""
+
 #: Tables that every worker of a cluster has, and tables that are distributed by ``cid``.
 REFERENCE = ("numbers", "collections", "keys")
 LATER_REFERENCE = ("key_filters", "generation")  # of migration 4
@@ -369,6 +376,12 @@ def m007_add_tables_by_part(server: Server) -> list[str]:
     return [*statements(BY_PART), *_distribution_by_part(server), *keys, *indexes]
 
 
+def m008_add_value_statistics(server: Server) -> list[str]:
+    """Return the statements of migration 8."""
+    tables = ("fields", f"{SET_PREFIX}fields")
+    return [line for table in tables for line in statements(VALUE_STATISTICS.format(table=table, prefix=PREFIX))]
+
+
 MIGRATIONS = (
     m001_create_tables,
     m002_add_postings,
@@ -377,6 +390,7 @@ MIGRATIONS = (
     m005_add_expiry,
     m006_share_migrations,
     m007_add_tables_by_part,
+    m008_add_value_statistics,
 )
 
 

@@ -8,6 +8,7 @@ term is written with letters and digits alone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 MAX_POSITIONS = 255  # of one term; PostgreSQL keeps no more
@@ -16,20 +17,22 @@ LAST_POSITION = 16_383  # PostgreSQL's highest position; terms after it share it
 
 def lexeme(term: str) -> str:
     """Return the term as a quoted lexeme."""
-    escaped = term.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
+    if "'" in term or "\\" in term:
+        term = term.replace("\\", "\\\\").replace("'", "''")
+    return f"'{term}'"
 
 
 def tsvector(terms: Sequence[str], title: Iterable[str]) -> str:
     """Return a ``tsvector`` literal; terms that are in the title too have weight A."""
     in_title = frozenset(title)
-    positions: dict[str, list[int]] = {}
-    for position, term in enumerate(terms, start=1):
-        known = positions.setdefault(term, [])
-        if len(known) < MAX_POSITIONS:
-            known.append(min(position, LAST_POSITION))
+    positions: dict[str, list[str]] = {}
+    numbers = itertools.chain(range(1, LAST_POSITION), itertools.repeat(LAST_POSITION))
+    for position, term in zip(map(str, numbers), terms, strict=False):
+        positions.setdefault(term, []).append(position)
     return " ".join(
-        f"{lexeme(term)}:{','.join(f'{position}A' if term in in_title else str(position) for position in known)}"
+        f"{lexeme(term)}:{'A,'.join(known[:MAX_POSITIONS])}A"
+        if term in in_title
+        else f"{lexeme(term)}:{','.join(known[:MAX_POSITIONS])}"
         for term, known in positions.items()
     )
 

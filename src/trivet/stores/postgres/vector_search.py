@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trivet.errors import ModelReplacedError
 from trivet.stores.contract import Found, Model
-from trivet.stores.postgres.database import Connection, Database
+from trivet.stores.postgres.database import CANDIDATES, Connection, Database
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.tables import PARTS, Tables, index_name
 from trivet.stores.ranking import best_passages
@@ -27,8 +27,8 @@ EXACT_UP_TO = 8_000  # documents that a scope allows, for the same reason
 MAX_READ = 20_000  # rows read from the index before the exact comparison is cheaper
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000  # dimensions that an index of pgvector takes
 OVERSAMPLING = 2  # candidates for each result where the index has half the precision
-#: Of each part of a distributed collection: rows beside twice its share, and the fewest and most candidates.
-LEAST_OF_A_PART, CANDIDATES = 16, (40, 200)
+#: Of each part of a distributed collection: rows beside twice its share, and the fewest candidates.
+LEAST_OF_A_PART, LEAST_CANDIDATES = 16, 40
 
 
 def drop_index(database: Database, tables: Tables, mid: int) -> None:
@@ -106,16 +106,18 @@ class VectorSearch:
     def _candidates(self, literal: str, most: int) -> list[tuple[Any, ...]]:
         """Return the nearest passages that the index proposes; fewer than ``most`` where it has no more."""
         kind, dim = self.index_type, self.model.dim
-        order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT %s"
+        order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT"
         if not self.tables.distributed:
-            sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {self._source} {order}"
-            return self.database.planned(sql, (literal, literal, most))
+            source = f"{self._source} AND {self.database.settings_of_index(once=True)}"
+            sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {source} {order} {most}"
+            return self.database.prepared(sql, (literal, literal))
         # an array: a cluster sends no LATERAL with a LIMIT to its workers; and a LIMIT for all is also that of each
         row = f"SELECT concat_ws(' ', v.data <=> %s::vector, v.pid, v.did) {self._source} AND v.part = h.part {order}"
-        sql = f"SELECT ARRAY({row}) FROM {PARTS} h WHERE {self.tables.of('h')}"
         each = min(most, 2 * most // len(self.tables.parts) + LEAST_OF_A_PART)
         while True:
-            told = self.database.planned(sql, (literal, literal, each), min(max(CANDIDATES[0], each), CANDIDATES[1]))
+            settings = self.database.settings_of_index(min(max(LEAST_CANDIDATES, each), CANDIDATES))
+            sql = f"SELECT ARRAY({row} {each}) FROM {PARTS} h WHERE {self.tables.of('h')} AND {settings}"
+            told = self.database.prepared(sql, (literal, literal))
             parts = [(len(rows) == each, _parsed(rows)) for (rows,) in told]
             nearest = sorted(row for _, rows in parts for row in rows)[:most]
             # a part that is full and wholly among the nearest may have more of them

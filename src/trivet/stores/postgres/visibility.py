@@ -19,7 +19,7 @@ class Visibility:
 
     def __init__(self, rows: Rows, expiry: Expiry) -> None:
         self._rows = rows
-        self.unexpired = expiry.unexpired
+        self.unexpired, self.first_expiry = expiry.unexpired, expiry.first
 
     def condition(self, where: Filter | None) -> Condition:
         """Return a condition on a row ``d`` of any table by document."""
