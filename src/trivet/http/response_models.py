@@ -7,7 +7,7 @@ fuzz test compares every response with its schema.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, get_type_hints
 
@@ -103,7 +103,8 @@ def _without_text(kind: type) -> Any:
 
 
 _PARTS = {"document": _without_text(Document), "passage": _without_text(Passage)}
-_HIT: dict[str, Any] = {name: (_PARTS.get(name, kind) | None, None) for name, kind in get_type_hints(Hit).items()}
+_KINDS = get_type_hints(Hit)
+_HIT: dict[str, Any] = {name: (_PARTS.get(name, _KINDS[name]) | None, None) for name in (f.name for f in fields(Hit))}
 _HIT |= dict.fromkeys(serialize.ADDED, (str | None, None)) | {"marks": (list[tuple[int, int]] | None, None)}
 #: A hit with its relevance as a word, its place in the document, the title of that, the text of its passage, and the
 #: marks in that text. With ``fields`` only some keys are there.
