@@ -247,8 +247,8 @@ class _Segment:
         return all(zlib.crc32(data[start:stop]) == total for (start, stop), total in zip(edges, sums, strict=True))
 
     def delete(self) -> None:
+        self.path.with_suffix(_TABLE).unlink(missing_ok=True)  # first: a table without its numbers is damage
         self.path.unlink(missing_ok=True)
-        self.path.with_suffix(_TABLE).unlink(missing_ok=True)
 
 
 def _opened(table: Path) -> _Segment | None:
