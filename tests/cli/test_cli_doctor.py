@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from trivet.cli.doctor import PACKAGES
 
 
 @pytest.fixture
@@ -76,3 +80,12 @@ def test_doctor_says_rebuild_for_a_damaged_index(cli) -> None:
     (check,) = [check for check in cli("doctor", "--json").json["checks"] if not check["ok"]]
     assert f"words: {store.name} is damaged" in check["said"]
     assert check["mend"].startswith("trivet rebuild ")
+
+
+def test_only_packages_of_a_base_install_are_looked_for() -> None:
+    declared = {
+        re.split(r"[<>=!~ ;\[]", item)[0].lower()
+        for item in metadata.requires("trivet") or []
+        if "extra ==" not in item
+    }
+    assert {name.lower() for name in PACKAGES} <= {"trivet", *declared}

@@ -24,7 +24,7 @@ from trivet.errors import EmbedderError, TrivetError
 if TYPE_CHECKING:
     from trivet.engine import Engine
 
-PACKAGES = ("trivet", "numpy", "tantivy", "faiss-cpu", "onnxruntime", "tokenizers", "PyStemmer", "typer", "rich")
+PACKAGES = ("trivet", "numpy", "tantivy", "faiss-cpu", "onnxruntime", "PyStemmer", "typer", "rich")
 EMBEDDING_SECONDS = 3.0  # time limit for pending passages, before they are reported
 TEST_QUERY = "is anybody there"
 
