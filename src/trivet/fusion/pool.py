@@ -6,6 +6,7 @@ times the number of legs that found the document where agreement is rewarded. Th
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -29,9 +30,9 @@ class Candidates(Sequence[Candidate]):
     def __init__(self, totals: Mapping[Key, float]) -> None:
         self._totals, self.keys = totals, sorted(totals, key=totals.__getitem__, reverse=True)
 
+    @abstractmethod
     def contributions(self, key: Key) -> tuple[Contribution, ...]:
         """Return what each leg contributed to a candidate."""
-        raise NotImplementedError
 
     def __len__(self) -> int:
         return len(self.keys)
