@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the evaluation sets")
     options = parser.parse_args()
     begun = time.perf_counter()
-    windows = Windows(options.data)
+    windows = Windows(options.data, WORK)
     print(f"{len(windows):,} windows of the evaluation sets, {time.perf_counter() - begun:.0f} s", flush=True)
     counts = []
     folder = WORK / "pairs"

@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -24,19 +25,29 @@ _LETTERS = np.array([chr(byte).isalnum() or byte >= 128 for byte in range(256)])
 class Windows:
     """Hashes of every window of ``WORDS`` words of the evaluation corpora."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, kept: Path | None = None) -> None:
+        """Read the corpora, or the hashes that ``kept`` has of the same files: to make them takes minutes."""
         rng = np.random.default_rng(SEED)
         self._factors = rng.integers(1, 2**63, WORDS, dtype=np.uint64) | np.uint64(1)
         # powers of an odd number and of its inverse modulo 2^64: the hash of a word does not depend on its place
         base = int(rng.integers(2**40, 2**62)) | 1
         self._powers, self._inverse = _powers(base), _powers(pow(base, -1, 2**64))
         self.queries = {plain(text) for file in sorted(data.glob("*/queries.jsonl.gz")) for text in _texts(file)}
+        corpora = sorted(data.glob("*/corpus.jsonl.gz"))
+        stamp = "".join(f"{file.parent.name} {file.stat().st_size} " for file in corpora)
+        name = None if kept is None else kept / f"windows-{blake2b(stamp.encode(), digest_size=8).hexdigest()}.npy"
+        if name is not None and name.exists():
+            self._known = np.load(name)
+            return
         found = []
-        for file in sorted(data.glob("*/corpus.jsonl.gz")):
+        for file in corpora:
             texts = list(_texts(file))
             blocks = (texts[at : at + 2_000] for at in range(0, len(texts), 2_000))
             found += [np.unique(self._hashes(block)[0]) for block in blocks]
-        self._known = np.unique(np.concatenate(found))
+        self._known: Hashes = np.unique(np.concatenate(found))
+        if name is not None:
+            name.parent.mkdir(parents=True, exist_ok=True)
+            np.save(name, self._known)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -90,13 +90,17 @@ def questions(rows: Iterable[Sequence[Any]]) -> list[Question]:
 
 
 def shown(turns: Sequence[Dated]) -> dict[str, list[str]]:
-    """Return the turns in the forms that the product shows the reader."""
+    """Return the turns in the forms that the product shows the reader, and as they are embedded."""
     spoken = [named(item.turn.speaker, item.turn.text) for item in turns]
     before = ["" if item.fresh or not at else spoken[at - 1] for at, item in enumerate(turns)]
     return {
         "context": [shown_turn(*row) for row in zip(spoken, before, [item.date for item in turns], strict=True)],
         "date": [shown_turn(said, "", item.date) for said, item in zip(spoken, turns, strict=True)],
         "alone": [item.turn.text for item in turns],
+        "embedded": [
+            item.turn.text if item.turn.speaker in ("user", "assistant") else said
+            for said, item in zip(spoken, turns, strict=True)
+        ],
     }
 
 
@@ -209,10 +213,12 @@ def groups(subjects: Sequence[Subject], rng: random.Random) -> Iterable[dict[str
             wrong = [*question.near, *order[:NEAR], *around, *rng.sample(range(len(texts)), min(SAME, len(texts)))]
             wrong = [at for at in dict.fromkeys(wrong) if at not in question.answers]
             others = rng.sample(everything, OTHER)
+            embedded = subject.forms.get("embedded", texts)
             yield {
                 "query": question.text,
                 "right": len(question.answers),
                 "texts": [*(texts[at] for at in (*question.answers, *wrong)), *others],
+                "embedded": [*(embedded[at] for at in (*question.answers, *wrong)), *others],
             }
             swapped = asked_of_other(question, subject.people)
             if swapped and rng.random() < SWAPPED:
@@ -225,7 +231,7 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path, required=True, help="folder of the fetched repositories")
     parser.add_argument("--data", type=Path, required=True, help="folder of the evaluation sets")
     options = parser.parse_args()
-    windows, rng = Windows(options.data), random.Random(SEED)
+    windows, rng = Windows(options.data, WORK), random.Random(SEED)
     target = WORK / "pairs" / "written.jsonl.xz"
     target.parent.mkdir(parents=True, exist_ok=True)
     counts: Counter[str] = Counter()
@@ -236,7 +242,9 @@ def main() -> None:
                 if plain(item["query"]) in windows.queries or any(shared[: item["right"]]):
                     counts["dropped"] += 1
                     continue
-                item["texts"] = [text for text, known in zip(item["texts"], shared, strict=True) if not known]
+                for form in ("texts", "embedded"):
+                    if form in item:
+                        item[form] = [text for text, known in zip(item[form], shared, strict=True) if not known]
                 out.write(json.dumps({"kind": kind, **item}, ensure_ascii=False) + "\n")
                 counts[kind] += 1
                 counts[f"{kind}: candidates"] += len(item["texts"])

@@ -33,6 +33,8 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder, folder: Path) -> None:
         self.inner = inner
         self.id, self.spec, self.dim, self.unrelated = inner.id, inner.spec, inner.dim, inner.unrelated
+        #: A model may embed queries with other weights than passages.
+        self._ids = {"passage": inner.id, "query": getattr(inner, "query_id", inner.id)}
         self.scripts: tuple[str, ...] = getattr(inner, "scripts", ())
         self.made = 0  # number of vectors that the model computed
         self._folder = folder
@@ -83,7 +85,7 @@ class CachedEmbedder:
                 self._database.execute("BEGIN IMMEDIATE")
                 self._database.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)",
-                    [(self.id, kind, key, data) for key, data in fresh.items()],
+                    [(self._ids[kind], kind, key, data) for key, data in fresh.items()],
                 )
         for at, key in enumerate(keys):
             rows[at] = np.frombuffer(known[key], dtype="<f4")
@@ -104,7 +106,7 @@ class CachedEmbedder:
 
     def _find(self, kind: str, key: bytes) -> bytes | None:
         row = self._database.execute(
-            "SELECT data FROM vectors WHERE model = ? AND kind = ? AND hash = ?", (self.id, kind, key)
+            "SELECT data FROM vectors WHERE model = ? AND kind = ? AND hash = ?", (self._ids[kind], kind, key)
         ).fetchone()
         return row[0] if row and len(row[0]) == 4 * self.dim else None  # a damaged row is computed again
 

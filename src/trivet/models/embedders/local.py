@@ -56,10 +56,17 @@ class LocalModel:
         scripts: tuple[str, ...] = (),
         query_prompt: str = "",
         passage_prompt: str = "",
+        query_id: str = "",
+        open_queries: Callable[[], PooledSession] | None = None,
     ) -> None:
-        """``scripts`` are the first words of the Unicode names of the letters it was trained on; none means all."""
+        """``scripts`` are the first words of the Unicode names of the letters it was trained on; none means all.
+
+        ``open_queries`` opens the model that embeds queries, where that is another one, and ``query_id`` names it.
+        """
         self.spec, self.id, self.dim, self.scripts = spec, id, dim, scripts
+        self.query_id = query_id or id
         self._model, self._unrelated = OncePerProcess(open), unrelated
+        self._query_model = OncePerProcess(open_queries) if open_queries is not None else self._model
         self._query_prompt, self._passage_prompt = query_prompt, passage_prompt
         self._queries = QueryCache()
 
@@ -71,17 +78,17 @@ class LocalModel:
         return unrelated_cosine(self) if self._unrelated is None else self._unrelated
 
     def embed_queries(self, texts: list[str]) -> Vector:
-        return self._queries.rows(texts, lambda missing: self._embed(missing, self._query_prompt))
+        return self._queries.rows(texts, lambda missing: self._embed(missing, self._query_prompt, self._query_model))
 
     def embed_passages(self, texts: list[str]) -> Vector:
-        return self._embed(texts, self._passage_prompt)
+        return self._embed(texts, self._passage_prompt, self._model)
 
-    def _embed(self, texts: list[str], prompt: str) -> Vector:
-        return embed_texts(texts, lambda: self.dim, lambda live: self._rows([prompt + text for text in live]))
+    def _embed(self, texts: list[str], prompt: str, model: Callable[[], PooledSession]) -> Vector:
+        return embed_texts(texts, lambda: self.dim, lambda live: self._rows([prompt + text for text in live], model()))
 
-    def _rows(self, texts: list[str]) -> Vector:
+    def _rows(self, texts: list[str], model: PooledSession) -> Vector:
         rows = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for place, vector in enumerate(in_threads(self._model().vector, texts, BULK)):
+        for place, vector in enumerate(in_threads(model.vector, texts, BULK)):
             if vector is None:
                 continue
             if vector.shape != (self.dim,):

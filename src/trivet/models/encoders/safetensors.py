@@ -29,7 +29,11 @@ DTYPES: Mapping[str, Callable[[bytes], Floats]] = {
 
 def read_safetensors(path: Path) -> dict[str, Floats]:
     """Return every float tensor of the file, as float32."""
-    data = path.read_bytes()
+    return tensors_of(path.read_bytes(), str(path))
+
+
+def tensors_of(data: bytes, name_of_file: str) -> dict[str, Floats]:
+    """Return every float tensor of a file's bytes, as float32."""
     try:
         (length,) = struct.unpack_from("<Q", data)
         header = json.loads(data[8 : 8 + length])
@@ -39,5 +43,7 @@ def read_safetensors(path: Path) -> dict[str, Floats]:
                 start, end = (8 + length + offset for offset in entry["data_offsets"])
                 tensors[name] = DTYPES[entry["dtype"]](data[start:end]).reshape(entry["shape"])
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, MemoryError, OverflowError) as error:
-        raise InputError(f"{path} is not a readable .safetensors file ({error}): copy or download it again") from error
+        raise InputError(
+            f"{name_of_file} is not a readable .safetensors file ({error}): copy or download it again"
+        ) from error
     return tensors

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trivet.models.encoders.session import TextSession
 
 #: sha256 of the model's config.json, which holds those of its other files.
-SHA256 = "ba4f3c612eda3a196e720299561a933af1097d139a1e37dfda964793278f93b9"
+SHA256 = "4587139d863580a4903c226b8393b300ba07f17529a629466e7addfce080bb4e"
 BATCH = 4  # pairs scored between two checks of the time limit
 
 
