@@ -218,7 +218,7 @@ def judge(file: Path) -> None:
 
 def silence(asked: Mapping[str, list[relevance.Asked]]) -> str:
     """Return what is kept at 10 % false answers, every family left out in turn."""
-    kind, parts = relevance.LINES["READ_BOTH"], []
+    kind, parts = relevance.LINES["READ"], []
     known = {name: queries for name, queries in asked.items() if name in relevance.FAMILIES}
     for name, queries in known.items():
         others = [rest for other, rest in known.items() if relevance.FAMILIES[other] != relevance.FAMILIES[name]]

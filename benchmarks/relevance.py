@@ -57,7 +57,6 @@ KINDS = ("unanswerable", "removed", "made up")
 Kind = tuple[bool, bool, bool]  # words took part, meaning took part, the reader read
 #: Name in ``trivet.fusion.relevance`` -> what it is for.
 LINES: dict[str, Kind] = {
-    "READ_BOTH": (True, True, True),
     "READ": (False, False, True),
     "BOTH": (True, True, False),
     "WORDS": (True, False, False),
@@ -250,7 +249,7 @@ def kept_at(parts: Sequence[Judged], kinds: Sequence[str], most: float) -> tuple
 def results(sets: Mapping[str, list[Asked]]) -> dict[str, Any]:
     lines = {name: fitted(kind, sets.values()).round(2).tolist() for name, kind in LINES.items()}
     found: dict[str, Any] = {**made(), "coefficients": lines, "profiles": {}}
-    for name, kind in (("default", LINES["BOTH"]), ("careful", LINES["READ_BOTH"])):
+    for name, kind in (("default", LINES["BOTH"]), ("careful", LINES["READ"])):
         parts = {}
         for tested, queries in sets.items():
             others = [rest for other, rest in sets.items() if FAMILIES[other] != FAMILIES[tested]]

@@ -19,7 +19,8 @@ def main() -> None:
     """Write the factors as 16-bit numbers."""
     stored = np.load(sys.argv[1])
     write_safetensors(SHIPPED, {name: stored[name] for name in stored.files if name != "settings"})
-    print(f"{SHIPPED.name}: {SHIPPED.stat().st_size:,} bytes, sha256 {hashlib.sha256(SHIPPED.read_bytes()).hexdigest()}")
+    data = SHIPPED.read_bytes()
+    print(f"{SHIPPED.name}: {len(data):,} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ class Added(nn.Module):
     def __init__(self, base: nn.Linear, rank: int) -> None:
         super().__init__()
         self.base = base
-        self.down = nn.Parameter(torch.randn(rank, base.in_features, device=base.weight.device) * base.in_features**-0.5)
+        down = torch.randn(rank, base.in_features, device=base.weight.device) * base.in_features**-0.5
+        self.down = nn.Parameter(down)
         self.up = nn.Parameter(torch.zeros(base.out_features, rank, device=base.weight.device))
 
     def forward(self, value: Tensor) -> Tensor:
@@ -100,6 +101,11 @@ class Tokens:
         for at, row in enumerate(rows):
             ids[at, : len(row)] = row
         return torch.from_numpy(ids).to(DEVICE)
+
+    @torch.inference_mode()
+    def chosen(self, tower: Tower, places: Sequence[int]) -> Tensor:
+        """Return the vectors of some texts."""
+        return torch.cat([tower(self.batch(places[at : at + 512])) for at in range(0, len(places), 512)])
 
     @torch.inference_mode()
     def vectors(self, tower: Tower, budget: int = 262_144) -> Tensor:
@@ -168,9 +174,9 @@ class Labelled:
 
     @torch.inference_mode()
     def validated(self, tower: Tower) -> float:
-        """Return the correlation by rank of held-out queries: how often of two candidates the better one is nearer."""
+        """Return how often, of two candidates of a held-out query, the one that reads better is nearer."""
         places = torch.tensor(self.held, device=DEVICE)
-        vectors = torch.cat([tower(self.queries.batch(self.held[at : at + 512])) for at in range(0, len(self.held), 512)])
+        vectors = self.queries.chosen(tower, self.held)
         cosines = torch.einsum("qd,qcd->qc", vectors, self.passages[self.candidates[places]])
         scores, mask = self.scores[places], self.mask[places]
         better = (scores[:, :, None] > scores[:, None] + 2.0) & mask[:, :, None] & mask[:, None]
@@ -215,7 +221,7 @@ class WrittenQuestions:
     def validated(self, tower: Tower) -> dict[str, float]:
         """Return how often the nearest candidate of a held-out question answers, by kind."""
         places = torch.tensor(self.held, device=DEVICE)
-        vectors = torch.cat([tower(self.queries.batch(self.held[at : at + 512])) for at in range(0, len(self.held), 512)])
+        vectors = self.queries.chosen(tower, self.held)
         best = self.logits(vectors, places).masked_fill(~self.mask[places], -1e4).argmax(1)
         right = (best < self.right[places]).cpu().numpy()
         kinds = np.array([self.kinds[at] for at in self.held])
@@ -316,8 +322,8 @@ def main() -> None:
         if (STATE / f"{kind}-scores.pt").exists():
             begun = time.perf_counter()
             sets.append(Labelled(kind, options.part, options.seed, base, tokenizer))
-            took = time.perf_counter() - begun
-            print(f"{kind}: {len(sets[-1].free):,} queries, agreement {sets[-1].validated(base):.4f}, {took:.0f} s", flush=True)
+            took, agreement = time.perf_counter() - begun, sets[-1].validated(base)
+            print(f"{kind}: {len(sets[-1].free):,} queries, agreement {agreement:.4f}, {took:.0f} s", flush=True)
     for variant in options.variants:
         name, _, text = variant.partition(":")
         settings = Settings.read(text)
@@ -325,7 +331,8 @@ def main() -> None:
         found = {key: rows.vectors(tower).cpu().numpy().astype(np.float16) for key, rows in queries.items()}
         sent(tower, settings, found, name)
         agreement = {material.kind: round(material.validated(tower), 4) for material in sets}
-        print(name, json.dumps({"settings": asdict(settings), "agreement": agreement} | written.validated(tower)), flush=True)
+        row = {"settings": asdict(settings), "agreement": agreement} | written.validated(tower)
+        print(name, json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,18 @@ def test_a_question_and_a_passage_are_kept_apart(cached: CachedEmbedder, folder:
         assert other.made == 1
 
 
+def test_queries_of_other_weights_are_made_again(cached: CachedEmbedder, folder: Path) -> None:
+    cached.embed_passages(["the kettle"])
+    cached.embed_queries(["the kettle"])
+    changed = Counting()
+    changed.query_id = "others"  # type: ignore[attr-defined]
+    with again(folder, changed) as other:
+        other.embed_passages(["the kettle"])
+        assert other.made == 0
+        other.embed_queries(["the kettle"])
+        assert other.made == 1
+
+
 def test_another_model_does_not_share(cached: CachedEmbedder, folder: Path) -> None:
     cached.embed_passages(TEXTS)
     for stranger in (Counting(name="/other"), Counting(32)):

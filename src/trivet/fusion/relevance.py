@@ -1,10 +1,11 @@
 """Relevance: the probability that a document answers the query, computed after the last stage of a search.
 
 A score orders one list and cannot be compared with the scores of another query. Relevance can: it is a logistic
-function of the query and the document, and not of what else was found. It is made of two absolute strengths, the BM25
-score over the highest that the query allows and the cosine above that of unrelated texts, and of the reader's logit
-where the reader has read the document. The reader expects questions; for other queries the strengths tell more. A path
-in the graph does not count: it leads to what is needed for an answer, and as often to anything else.
+function of the query and the document, and not of what else was found. Where the reader has read the document its logit
+decides; else two absolute strengths do, the BM25 score over the highest that the query allows and the cosine above that
+of unrelated texts. Beside the logit the strengths would tell little, and would not mean the same in another kind of
+collection (ADR 41). A path in the graph does not count: it leads to what is needed for an answer, and as often to
+anything else.
 
 Down the list relevance never increases: hits that would break this share their mean. ``benchmarks/relevance.py`` fits
 the coefficients and measures them on sets that were left out.
@@ -21,9 +22,9 @@ from trivet.types import Key, Ranking
 
 WORDS_OF, MEANING_OF = ("lexical", "trigram"), ("dense",)  # the legs that compare words, and meaning
 #: Below this relevance nothing is known about a query: what MCP and chat keep from a model.
-KNOWN = 0.02
+KNOWN = 0.03
 LOGIT = 4.0  # reader's logits that make one unit of its feature
-ANSWERS, SURE = 2.0, 5.0  # logits at which a passage begins to read like an answer, and like a certain one
+ANSWERS = 4.0  # logit at which a passage reads like an answer
 
 
 class Match(NamedTuple):
@@ -38,13 +39,12 @@ class Match(NamedTuple):
         return sorted((value for value in self if value is not None), reverse=True)
 
 
-#: Coefficients of ``features``: of a document that was read and matched by words and meaning, of one that was read and
-#: searched by less, and of one that was matched by words and meaning, by words alone, or by meaning alone.
-READ_BOTH = (-3.86, 0.43, 0.26, 0.72, 0.34, 3.75)
-READ = (-1.96, 0.79, 0.06, 0.95)
-BOTH = (-5.48, 5.82, 2.65)
-WORDS = (-3.79, 6.16)
-MEANING = (-5.3, 6.76)
+#: Coefficients of ``features``: of a document that was read, and of one that was not and was matched by words and
+#: meaning, by words alone, or by meaning alone.
+READ = (-1.78, 0.9, 0.47)
+BOTH = (-5.52, 6.16, 2.76)
+WORDS = (-3.78, 6.19)
+MEANING = (-5.32, 7.16)
 
 
 class Matches:
@@ -94,17 +94,16 @@ def features(match: Match, read: float | None = None) -> tuple[float, ...]:
     """Return what relevance is computed from; ``read`` is the reader's logit."""
     if read is None:
         return (1.0, *match.strengths)
-    reads = (1.0, read / LOGIT, 1.0 / (1.0 + exp(ANSWERS - read)), 1.0 / (1.0 + exp(SURE - read)))
-    return reads if match.words is None or match.meaning is None else (*reads, match.words, match.meaning)
+    return 1.0, read / LOGIT, 1.0 / (1.0 + exp(ANSWERS - read))
 
 
 def coefficients(match: Match, read: float | None = None) -> Sequence[float]:
     """Return the coefficients for these features; none where no leg took part that matches documents."""
+    if read is not None:
+        return READ
     if match.words is None or match.meaning is None:
-        if read is not None:
-            return READ
         return WORDS if match.words is not None else MEANING if match.meaning is not None else ()
-    return BOTH if read is None else READ_BOTH
+    return BOTH
 
 
 def probability(match: Match, read: float | None = None) -> float:

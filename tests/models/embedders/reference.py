@@ -85,8 +85,9 @@ GRANITE_EMBEDDINGS = {
 }
 
 
-def granite_tensors(path: Path) -> tuple[dict[str, Array], str]:
-    """The pack's tensors under Hugging Face's names, and its tokenizer; one float at a time where it can be."""
+def granite_tensors(path: Path, factors: Mapping[str, Array] | None = None) -> tuple[dict[str, Array], str]:
+    """The pack's tensors under Hugging Face's names, and its tokenizer; ``factors`` are added to the matrices."""
+    factors = factors or {}
     suffixes = {"w": "weight", "b": "bias"}
     tensors: dict[str, Array] = {}
     with path.open("rb") as file:
@@ -107,6 +108,8 @@ def granite_tensors(path: Path) -> tuple[dict[str, Array], str]:
                 tensors[GRANITE_EMBEDDINGS[name]] = array
                 continue
             layer, part, kind = name.split(".")
+            if kind == "w" and f"{layer}.{part}.up" in factors:
+                array = array + factors[f"{layer}.{part}.up"] @ factors[f"{layer}.{part}.down"]
             where = f"encoder.layer.{layer[1:]}"
             if part == "qkv":
                 for third, split in zip(("query", "key", "value"), np.split(array, 3), strict=True):

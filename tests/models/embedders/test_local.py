@@ -79,6 +79,16 @@ def test_a_query_asked_again_costs_nothing() -> None:
     assert np.array_equal(again, first[[1, 0]])
 
 
+def test_queries_may_have_a_model_of_their_own() -> None:
+    passages, queries = Opener(), Opener()
+    model = local(passages, query_id="i-queries", open_queries=queries)
+    model.embed_queries(["who"])
+    assert (passages.times, queries.times, queries.model.asked) == (0, 1, ["who"])
+    model.embed_passages(["cat"])
+    assert (passages.times, queries.times, passages.model.asked) == (1, 1, ["cat"])
+    assert (model.id, model.query_id, local(Opener()).query_id) == ("i", "i-queries", "i")
+
+
 def test_prompts_are_put_before_texts_and_never_before_nothing() -> None:
     opener = Opener()
     model = local(opener, query_prompt="query: ", passage_prompt="passage: ")
