@@ -1,4 +1,4 @@
-"""Compare queries embedded with their own weights and with those of the passages (ADR 52).
+"""Compare queries embedded with their own weights and with those of the passages (ADR 54).
 
 python benchmarks/query_encoder.py DATA --cache CACHE     prints nDCG@10 by set, at most 300 topics each
 

@@ -4,7 +4,7 @@
 graph is built from them once and kept in the cache folder; where that cannot be written, each process builds it.
 
 Queries have a graph of their own: every matrix plus the product of two thin ones, trained so that a question comes
-nearer to the passages that answer it (``training/queries.py``, ADR 52). Passages are embedded with the weights as they
+nearer to the passages that answer it (``training/queries.py``, ADR 54). Passages are embedded with the weights as they
 are, so a store stays valid whatever the addition is.
 """
 
