@@ -194,11 +194,11 @@ def test_careful_finds_what_the_readme_says(cli, tmp_path: Path) -> None:
     with trivet.open(demo) as memory:
         memory.add(data.notes())
         memory.wait()
-    query = "Which database stores the readings today?"
+    query = "which database holds the readings?"
     quick = cli("search", query, "-s", demo, "--json").json["hits"]
     found = cli("search", query, "-s", demo, "--careful", "--json").json
-    assert quick[0]["id"] == "note-restore-drill"
-    assert found["hits"][0]["id"] == "note-architecture"
+    assert quick[0]["id"] == "decision-hysteresis"
+    assert found["hits"][0]["id"] == "decision-storage-timescale"
     assert found["profile"].startswith("careful#")
     assert "logit" in str(found["hits"][0]["adjustments"])
 
