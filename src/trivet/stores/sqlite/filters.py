@@ -130,9 +130,7 @@ class SqliteFilters:
             return None
         from trivet.stores.sqlite.scope import Scope
 
-        scope = (
-            Scope.everything(self._size()) if together is None else self._cached(together, version, within is None)
-        )
+        scope = Scope.everything(self._size()) if together is None else self._cached(together, version, within is None)
         return scope.without(list(self._visibility.numbers(exclude).values())) if exclude else scope
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Rechecked | None:
