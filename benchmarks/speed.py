@@ -8,16 +8,19 @@ Each part runs in its own process, so that the memory is that part's. Compare ti
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
+import random
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,6 +35,8 @@ import speed_page
 HERE = Path(__file__).parent
 K = 20
 QUESTIONS = 300
+THREADS, SPELLS, SPELL = 8, 10, 0.5  # threads that ask at once; how often, and for how many seconds
+LENGTHS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 160, 200)  # words of a question
 #: What the default was before it had a graph and a second stage, and what the baseline does: two legs and their fusion.
 TWO_LEGS = {"weights": {"graph": 0}, "rerankers": ["dedup"], "understanding": "plain"}
 
@@ -146,6 +151,58 @@ def part_hybrid(data: Path, work: Path) -> dict[str, Any]:
     return found
 
 
+def part_threads(data: Path, work: Path) -> dict[str, Any]:
+    """Measure the searches a second of one thread and of eight that ask at once, in turns of half a second."""
+    import trivet
+
+    asked = snippets.questions(data, 2 * QUESTIONS)
+    vectors = _question_vectors(asked)
+    found: dict[str, Any] = {}
+    with trivet.open(work / "hybrid.db") as engine:
+        engine.prepare()
+
+        def ask(ends: float, first: int, changes: Mapping[str, Any]) -> int:
+            done = 0
+            while time.perf_counter() < ends:
+                at = (first + done) % len(asked)
+                engine.search(asked[at], K, vector=vectors[at], **changes)
+                done += 1
+            return done
+
+        for name, changes in (("two_legs", TWO_LEGS), ("default", {})):
+            ask(time.perf_counter() + SPELL, 0, changes)  # a warm-up
+            rates: dict[int, list[float]] = {1: [], THREADS: []}
+            for spell, threads in itertools.product(range(SPELLS), rates):
+                started = time.perf_counter()
+                with ThreadPoolExecutor(threads) as pool:
+                    firsts = [37 * number + 101 * spell for number in range(threads)]
+                    done = sum(pool.map(partial(ask, started + SPELL, changes=changes), firsts))
+                rates[threads].append(done / (time.perf_counter() - started))
+            found[name] = {str(threads): round(float(np.median(each)), 1) for threads, each in rates.items()}
+    return found
+
+
+def part_lengths(data: Path, work: Path) -> dict[str, Any]:
+    """Measure questions of 1 to 200 words in a new process, the first ones included."""
+    import trivet
+
+    words = " ".join(snippets.questions(data, QUESTIONS)).split()
+    chance = random.Random(snippets.SEED)
+    asked = [" ".join(chance.sample(words, chance.choice(LENGTHS))) for _ in range(2 * QUESTIONS)]
+    vectors = _question_vectors(asked)
+    found: dict[str, Any] = {}
+    with trivet.open(work / "hybrid.db") as engine:
+        for name, changes in (("default", {}), ("two_legs", TWO_LEGS)):
+            taken = []
+            for question, vector in zip(asked, vectors, strict=True):
+                started = time.perf_counter()
+                engine.search(question, K, vector=vector, **changes)
+                taken.append((time.perf_counter() - started) * 1000)
+            found[name] = {f"p{at}_ms": round(float(np.percentile(taken, at)), 3) for at in (50, 99)}
+            found[name]["first_ms"] = round(taken[0], 3)
+    return found
+
+
 def part_embedded(data: Path, work: Path) -> dict[str, Any]:
     """Measure hybrid queries that are embedded: none is in the model's cache."""
     import trivet
@@ -236,6 +293,8 @@ PARTS = {
     "load": part_load,
     "open": part_open,
     "hybrid": part_hybrid,
+    "threads": part_threads,
+    "lengths": part_lengths,
     "embedded": part_embedded,
     "recall": part_recall,
     "baseline": part_baseline,

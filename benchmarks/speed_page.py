@@ -62,7 +62,25 @@ def timings(results: dict[str, Any]) -> list[str]:
         f"Cold open to first result: {results['open']['open_and_first_answer_ms']:.0f} ms. "
         f"Dense recall@50 against exact: {results['recall']['dense_recall_at_50']:.3f}. "
         f"`import trivet`: {results['start']['import_trivet_ms']:.0f} ms.",
+        *(["", _together(results)] if "threads" in results else []),  # measured since ADR 52
     ]
+
+
+def _together(results: dict[str, Any]) -> str:
+    """Return what threads get done together, and the tails of short and long questions, in words."""
+    parts = (("two_legs", "words + meaning alone"), ("default", "default"))
+    rates = [
+        f"{results['threads'][part]['1']:.0f} and {results['threads'][part]['8']:.0f} ({name})" for part, name in parts
+    ]
+    tails = [
+        f"p50 {times['p50_ms']:.1f} ms, p99 {times['p99_ms']:.1f} ms ({name})"
+        for times, name in ((results["lengths"][part], name) for part, name in parts)
+    ]
+    first = results["lengths"]["default"]["first_ms"]
+    return (
+        f"Searches a second of one thread and of eight at once: {', '.join(rates)}. Questions of 1 to 200 words in a "
+        f"new process: {', '.join(tails)}, the very first one {first:.0f} ms."
+    )
 
 
 def page(results: dict[str, Any], name: str) -> str:

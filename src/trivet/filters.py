@@ -521,7 +521,11 @@ def _checked(where: Filter, depth: int = 0) -> Filter:
         case Eq(field, value):
             return Eq(_name(field), _scalar(field, value))
         case In(field, values):
-            return In(_name(field), tuple(_scalar(field, value) for value in values))
+            listed = tuple(values)  # it may have hundreds
+            texts = [value for value in listed if type(value) is str]
+            if not split_field(_name(field))[0] and len(texts) == len(listed) and "".join(texts).isascii():
+                return In(field, listed)  # as ``_scalar`` returns them
+            return In(field, tuple(_scalar(field, value) for value in listed))
         case Range(field):
             bounds = {op: _scalar(field, getattr(where, op)) for op in _RANGE_OPS if getattr(where, op) is not None}
             if not bounds:
@@ -557,7 +561,7 @@ def _text(field: str, text: Any) -> str:
 def _scalar(field: str, value: Any) -> Any:
     """Return the value as it is compared; refuse one that the field cannot have, as its ``Not`` would match all."""
     built_in, name = split_field(field)
-    if not built_in and type(value) is str:  # a list may have hundreds
+    if not built_in and type(value) is str:
         return _whole_text(value)
     value = plain_value(value)
     if built_in and name in TIME_FIELDS:

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 import trivet
-from trivet.errors import NotFoundError, StoreError
+from trivet.concurrency import admission, deadline
+from trivet.engine.leg_threads import LegThreads
+from trivet.errors import DeadlineError, NotFoundError, StoreError
+from trivet.legs.lexical import Lexical
 from trivet.stores.sqlite import term_index, vector_index
 
 WORDS_ALONE = {"lexical": 1.0, "dense": 0.0}
@@ -404,6 +407,58 @@ def test_verify_raises_no_false_alarm_while_others_write(
         report = engine.verify()
     assert news == []
     assert report.ok, report
+
+
+def test_searches_take_turns_and_find_what_they_find_alone(
+    engine: trivet.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(at: int) -> list[tuple[str, float]]:  # by one leg: two run at the same time
+        hits = engine.search(f"tides {at}", k=5, weights={**WORDS_ALONE, "graph": 0.0})
+        return [(hit.id, hit.score) for hit in hits]
+
+    engine.add({"id": f"n{at}", "text": f"note {at} about tides and harbours"} for at in range(40))
+    alone = list(map(search, range(40)))
+    rank, guard, running, most = Lexical.rank, threading.Lock(), 0, 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal running, most
+        with guard:
+            running, most = running + 1, max(most, running + 1)
+        try:
+            return rank(*given)
+        finally:
+            with guard:
+                running -= 1
+
+    monkeypatch.setattr(Lexical, "rank", counted)
+    monkeypatch.setattr(LegThreads, "_runs_here", lambda *given: True)  # a search stands aside while a pool works
+    monkeypatch.setattr(admission.SEARCHES, "_patience", 60.0)  # however slow this machine is now
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(search, range(40)))
+    assert found == alone
+    assert most == 1
+
+
+def test_a_search_that_waits_for_its_turn_ends_at_its_deadline(engine: trivet.Engine) -> None:
+    engine.add({"id": "n", "text": "tides"})
+    asked, go_on = threading.Event(), threading.Event()
+
+    def search() -> None:
+        with pytest.raises(DeadlineError), deadline.limit(0.01):
+            engine.search("tides")
+
+    def hold() -> None:
+        with admission.SEARCHES.taken():
+            asked.set()
+            go_on.wait(60)
+
+    with ThreadPoolExecutor(2) as pool:
+        held = pool.submit(hold)
+        assert asked.wait(60)
+        pool.submit(search).result(60)
+        go_on.set()
+        held.result(60)
+    assert [hit.id for hit in engine.search("tides")] == ["n"]
 
 
 def test_the_same_id_written_by_all_threads_is_one_document(engine: trivet.Engine) -> None:

@@ -124,6 +124,8 @@ def test_any_text_is_read(text: str, language: str) -> None:
         *("2024", "2024-02", "2024-02-29", "2023-02-29", "20240507", "May 2024", "Sept., 2024", "may of 2024"),
         *("9 October, 2024", "9th of October 2024", "October 9th, 2024", "Feb 30, 2024", "31 Jun 2024", "dec. 01 2024"),
         *("today", "Tonight", "last night", "yesterday"),
+        *("in May", "in june", "sept. 14", "Dec 31", "1st of January", "June 31", "in the past 2 months", "last year"),
+        *("a day ago", "3 weeks ago", "twelve months ago", "40 years ago", "last week", "the past month"),
     ],
 )
 def test_an_english_date_is_read_as_the_library_reads_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ its own work. If the helper is busy, the caller runs every job itself.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import defaultdict
@@ -15,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from trivet.concurrency import deadline, threads
+from trivet.concurrency.admission import SEARCHES
 from trivet.engine.request import Retrieved, Setup
 from trivet.errors import DeadlineError, IndexNotReadyError, InputError, NotFoundError, StoreError
 from trivet.types import Degraded, Ranking, Stage
@@ -150,7 +152,8 @@ class LegThreads:
         for name, job in jobs.items():
             limit = setup.profile.timeouts[name]
             try:
-                done = job.result(deadline.within(max(0.0, started + limit / 1000 - time.perf_counter())))
+                with contextlib.nullcontext() if name in here else SEARCHES.aside():
+                    done = job.result(deadline.within(max(0.0, started + limit / 1000 - time.perf_counter())))
                 self._note(name, done)
                 if done.ms > limit:
                     raise TimeoutError

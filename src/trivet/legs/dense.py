@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from trivet.concurrency.admission import SEARCHES
 from trivet.errors import EmbedderError
 from trivet.legs.leg import LegContext, LegQuery
 from trivet.models.embedders import languages_of
@@ -69,7 +70,8 @@ class Dense:
         vector = query.vector
         if vector is None:
             started = time.perf_counter()
-            vector = self._one(self.embedder.embed_queries([query.text]))
+            with SEARCHES.aside():
+                vector = self._one(self.embedder.embed_queries([query.text]))
             notes = (f"embed {(time.perf_counter() - started) * 1000:.1f} ms",)
         if not vector.any():
             return Ranking(self.name, notes=("nothing in the query to embed",))

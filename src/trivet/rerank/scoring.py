@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as OutOfTime
 
 from trivet.concurrency import deadline
+from trivet.concurrency.admission import SEARCHES
 from trivet.rerank.reranker import Scoring
 
 #: Seconds that the first search of a process waits for the model to load; the time limit is for scoring only.
@@ -49,7 +50,8 @@ class Scores:
     def _open(self) -> None:
         opening = self._scorer.open()
         try:
-            opening.result(deadline.within(OPENING))
+            with SEARCHES.aside():
+                opening.result(deadline.within(OPENING))
         except OutOfTime:
             if opening.done():  # raised by the scorer itself
                 raise
@@ -61,7 +63,8 @@ class Scores:
             return late
         future = self._scorer.ask(self._query, [self._texts[place] for place in places])
         try:
-            scores = future.result(max(0.0, ends - time.monotonic()))
+            with SEARCHES.aside():
+                scores = future.result(max(0.0, ends - time.monotonic()))
         except OutOfTime as error:
             future.cancel()
             # since Python 3.11 this is the built-in TimeoutError, which a scorer may raise itself

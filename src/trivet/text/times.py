@@ -11,6 +11,7 @@ because the time of the event is not known.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -241,30 +242,54 @@ _ORDINAL = r"(?:st|nd|rd|th)?"
 _ENGLISH_DATE = re.compile(
     rf"(?P<iso>\d{{4}})(?:-(?P<number>\d\d)(?:-(?P<day>\d\d))?)?"
     rf"|(?:(?P<first>\d{{1,2}}){_ORDINAL}\s(?:of\s)?)?(?P<month>{_EN_MONTH})(?:\s(?P<second>\d{{1,2}}){_ORDINAL})?"
-    rf",?\s(?:of\s)?(?P<year>{_YEAR})",
+    rf"(?:,?\s(?:of\s)?(?P<year>{_YEAR}))?",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(
+    rf"(?P<count>{_EN_COUNT})\s(?P<ago>day|week|month|year)s?\sago|last\s(?P<last>week|month|year)", re.IGNORECASE
+)
+_COUNTS = {word: count for count, word in enumerate(_EN_COUNT.split("|")[2:], start=1)} | {"a": 1, "an": 1}
 _RECENT = {"today": 0, "yesterday": 1}  # days ago
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def _dated(text: str, today: date) -> tuple[datetime, str] | None:
-    """Return the day, month or year that an English text names, and which of these it is: a full date, or yesterday.
+    """Return the day, week, month or year that an English text names, and which of these it is.
 
-    The library returns the same, but takes 0.1 s of processor time to load and to build its patterns.
+    The library returns the same, but takes 0.1 s of processor time to load and to build its patterns. Of other texts,
+    such as weekdays and times of day, it is asked.
     """
     if (days := _RECENT.get(text.lower())) is not None:
         return datetime.combine(today - timedelta(days=days), _NEVER_SAID), "day"
+    if (relative := _RELATIVE.fullmatch(text)) is not None:
+        return _before(today, relative)
     match = _ENGLISH_DATE.fullmatch(text)
     if match is None or (match["first"] and match["second"]):
         return None
     month = match["number"] or (match["month"] and _MONTHS.index(match["month"][:3].lower()) + 1)
     day = match["day"] or match["first"] or match["second"]
+    year = match["iso"] or match["year"]
+    if year is None:  # the last one, which may be this month or today
+        year = today.year - ((int(month), int(day or 0)) > (today.month, today.day if day else 0))
     try:
-        moment = datetime(int(match["iso"] or match["year"]), int(month or 1), int(day or 1))
+        moment = datetime(int(year), int(month or 1), int(day or 1))
     except ValueError:  # no such day
         return None
     return moment, "day" if day else "month" if month else "year"
+
+
+def _before(today: date, relative: re.Match[str]) -> tuple[datetime, str] | None:
+    """Return the moment so many days, weeks, months or years before today; the last of a month where it is shorter."""
+    unit, count = (relative["ago"] or relative["last"]).lower(), (relative["count"] or "1").lower()
+    number = int(count) if count.isdigit() else _COUNTS[count]
+    if unit in ("day", "week"):
+        day = today - timedelta(days=number * _DAYS[unit])
+    else:
+        year, month = divmod(12 * today.year + today.month - 1 - number * (12 if unit == "year" else 1), 12)
+        if year < 1:
+            return None
+        day = date(year, month + 1, min(today.day, monthrange(year, month + 1)[1]))
+    return datetime.combine(day, _NEVER_SAID), unit
 
 
 @lru_cache(maxsize=1024)

@@ -305,3 +305,41 @@ def test_a_reader_that_cannot_write_sees_what_a_writer_beside_it_writes(
         assert len(reader.search("pears", alpha=0)) == number + 1  # and when its log is gone
     assert reader.get("b2") is not None and reader.stats().documents == 4
     reader.close()
+
+
+def test_threads_that_read_one_after_the_other_share_a_lent_connection(database: Database) -> None:
+    own, seen = database.read(), []
+
+    def work() -> None:
+        with database.lent():
+            seen.append(database.read())
+            with database.snapshot(), database.lent():  # a snapshot stays the same one
+                seen.append(database.read())
+
+    for _ in range(2):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    database._close_dead_threads()  # a lent connection outlives the thread that opened it
+    with database.lent():
+        seen.append(database.read())
+        assert counter(database) == 0
+    assert seen[0] is seen[2] is seen[4]
+    assert seen[1] is seen[3] is not seen[0]
+    assert database.read() is own is not seen[0]
+
+
+def test_threads_that_read_at_once_have_a_lent_connection_each(database: Database) -> None:
+    together, seen = threading.Barrier(3), []
+
+    def work() -> None:
+        with database.lent():
+            seen.append(database.read())
+            together.wait(30)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, seen))) == 3

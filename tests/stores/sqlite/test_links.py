@@ -104,7 +104,8 @@ def test_who_supersedes_named_documents_is_found_from_them(engine: trivet.Engine
 
 def test_what_is_out_of_date_is_found_by_an_index(engine: trivet.Engine, collection: SqliteCollection) -> None:
     fill(engine)
-    connection = collection.rows.database.read()
+    with collection.rows.database.lent():  # the connection of the next search
+        connection = collection.rows.database.read()
     asked: list[str] = []
     connection.set_trace_callback(asked.append)
     engine.search("a", alpha=0, as_of="2026-01-01")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from trivet.concurrency.admission import SEARCHES
 from trivet.stores.sqlite.change_feed import ChangeFeed
 from trivet.stores.sqlite.documents import SqliteDocuments
 from trivet.stores.sqlite.feedback import SqliteFeedback
@@ -36,7 +38,6 @@ class SqliteCollection:
         rows = self.rows = CollectionRows(store.database, cid, uid, name)
         feed = self.feed = ChangeFeed(rows)
         self.snapshot, self.state, self.knows_version = rows.snapshot, rows.state, rows.knows_version
-        self.searching = rows.searches.counted
 
         folder = store.index_folder / f"c{cid}"
         embedding_lock = store.index_folder / f"embed-{cid}.lock"
@@ -64,3 +65,8 @@ class SqliteCollection:
         self.links = SqliteLinks(rows, visibility, self.documents.sweep_expired)
         self.feedback = SqliteFeedback(rows, visibility, self.documents.sweep_expired)
         self.settings = SqliteSettings(rows)
+
+    @contextlib.contextmanager
+    def searching(self) -> Iterator[None]:
+        with self.rows.searches.counted(), SEARCHES.taken(), self.rows.database.lent():
+            yield

@@ -130,8 +130,7 @@ class SqliteFilters:
             return None
         from trivet.stores.sqlite.scope import Scope
 
-        size = int(self._all("SELECT value FROM counters WHERE name = 'document'", ())[0][0])
-        scope = Scope.everything(size) if together is None else self._cached(together, size, version, within is None)
+        scope = Scope.everything(self._size()) if together is None else self._cached(together, version, within is None)
         return scope.without(list(self._visibility.numbers(exclude).values())) if exclude else scope
 
     def recheck(self, where: Filter | None, exclude: Sequence[str]) -> Rechecked | None:
@@ -158,7 +157,11 @@ class SqliteFilters:
         sql = f"SELECT did FROM documents WHERE did IN (SELECT value FROM json_each(?)) AND cid = ?{condition}"
         return {did for (did,) in self._all(sql, (json.dumps(list(dids)), self._cid, *values))}
 
-    def _cached(self, where: Filter, size: int, version: int, check: bool) -> Scope:
+    def _size(self) -> int:
+        """Return the number of the last document."""
+        return int(self._all("SELECT value FROM counters WHERE name = 'document'", ())[0][0])
+
+    def _cached(self, where: Filter, version: int, check: bool) -> Scope:
         with self._lock:
             if version != self._version:
                 self._scopes.clear()
@@ -168,7 +171,7 @@ class SqliteFilters:
                 return self._scopes[where]
         if check:
             self.check_fields(where)
-        scope = self._mask(where, size)
+        scope = self._mask(where, self._size())
         with self._lock:
             # an access keeps the version, so a version does not tell when a mask of access times is out of date
             if version == self._version and not any(field == "accessed" for field, _ in fields_of(where)):

@@ -35,16 +35,16 @@ def floats(data: bytes, dim: int) -> bytes:
     return np.frombuffer(halves(data, dim), dtype="<f2").astype("<f4").tobytes()
 
 
-def widened(rows: Halves) -> Floats:
+def widened(rows: Halves, into: Floats | None = None) -> Floats:
     """Return finite float16 numbers as float32, all exactly: a tenth of the time that numpy takes to convert them.
 
     Sign and fraction are moved to their places; the product corrects the exponent, which starts at another number.
     """
     import numpy as np
 
-    bits = rows.view(np.int16).astype(np.int32)
-    bits <<= _MOVED
+    found: Floats = np.empty(rows.shape, dtype=np.float32) if into is None else into
+    bits = found.view(np.int32)
+    np.left_shift(rows.view(np.int16), _MOVED, out=bits, dtype=np.int32)
     bits &= np.int32(_KEPT_BITS)
-    found: Floats = bits.view(np.float32)
     found *= np.float32(_EXPONENT_SHIFT)
     return found

@@ -42,12 +42,14 @@ _THREADS = threading.local()
 class Mask:
     """The rows that may be seen: one bit a row, so that the masks of many filters fit in memory."""
 
-    __slots__ = ("_rows", "count", "packed", "size")
+    __slots__ = ("_rows", "count", "packed", "searches", "size", "vectors")
 
     def __init__(self, alive: Bools) -> None:
         self.size, self.count = len(alive), int(np.count_nonzero(alive))
         self.packed = np.packbits(alive, bitorder="little")
         self._rows: Ints | None = np.flatnonzero(alive) if self.is_narrow else None
+        self.searches = 0  # how often its rows were compared
+        self.vectors: Floats | None = None  # a copy of theirs
 
     @property
     def is_narrow(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,13 @@ Part = tuple[Ints, Ints, Floats]  # pids, dids, vectors
 
 HALF = "<f2"  # how numbers are stored
 READ_AT_ONCE = 4_096  # vectors looked up in the records by one statement
+#: Rows multiplied at once, a multiple of what BLAS takes at once: 16 and 32 bits of each stay in a core's own cache.
+NEAR = 256
+OFTEN = 3  # searches with a mask before the vectors of its rows are copied, as with ``filtered_index``
+COPIES = 8  # masks of which there is a copy: some MB each, as a mask is narrow
 SCATTERED = 64  # rows of a list: from so many on they are multiplied in place, not copied first
+
+_COPIED: deque[Mask] = deque()
 
 
 class Rows(Protocol):
@@ -77,11 +84,18 @@ class Halved:
         return widened(self.vectors if rows is None else self.vectors[rows])
 
     def scores(self, rows: Ints | None, query: Floats) -> Floats:
-        count = len(self) if rows is None else len(rows)
+        count, dim = len(self) if rows is None else len(rows), self.vectors.shape[1]
         found = np.empty(count, dtype=np.float32)
-        for start in range(0, count, SLICE):
-            part = slice(start, start + SLICE)
-            np.dot(self.take(np.arange(count)[part] if rows is None else rows[part]), query, out=found[part])
+        halves = np.empty((min(count, NEAR), dim), dtype=HALF)
+        wide = np.empty(halves.shape, dtype=np.float32)
+        for start in range(0, count, NEAR):
+            stop = min(start + NEAR, count)
+            some, into = halves[: stop - start], wide[: stop - start]
+            if rows is None:
+                some = self.vectors[start:stop]
+            else:
+                np.take(self.vectors, rows[start:stop], axis=0, out=some, mode="clip")  # the mode that needs no copy
+            np.dot(widened(some, into), query, out=found[start:stop])
         return found
 
 
@@ -146,6 +160,18 @@ def _products(vectors: Floats, query: Floats) -> Floats:
     return found
 
 
+def _copied(mask: Mask, rows: Halved) -> Floats:
+    """Return the vectors of the rows of a mask; those of a filter that is used often stay in memory."""
+    found = rows.take(mask.rows()) if mask.vectors is None else mask.vectors
+    mask.searches += 1
+    if mask.vectors is None and mask.searches >= OFTEN:
+        mask.vectors = found
+        _COPIED.append(mask)
+        if len(_COPIED) > COPIES:
+            _COPIED.popleft().vectors = None
+    return found
+
+
 @dataclass(slots=True)
 class Block:
     """Vectors with the passage and document each belongs to; a removed row has pid 0."""
@@ -186,6 +212,8 @@ class Block:
         return self._top(self.rows.scores(rows, query), rows, depth)
 
     def _scan(self, codes: Codes, query: Floats, depth: int, mask: Mask | None) -> list[Found]:
+        if mask is not None and mask.is_narrow and isinstance(self.rows, Halved):
+            return self._top(_products(_copied(mask, self.rows), query), mask.rows(), depth)
         wanted = codes.wanted(depth)
         while True:
             rows, more = codes.likeliest(query, wanted, mask)
@@ -203,6 +231,9 @@ class Block:
             where = order if rows is None else rows[order]
             order = order[np.lexsort((self.dids[where], -scores[order]))]
             where = order if rows is None else rows[order]
+            dids = self.dids[where[:depth]].tolist()
+            if len(set(dids)) == depth:  # each is the only passage of its document here
+                return list(zip(scores[order[:depth]].tolist(), self.pids[where[:depth]].tolist(), dids, strict=True))
             best: dict[int, Found] = {}
             listed = zip(scores[order].tolist(), self.pids[where].tolist(), self.dids[where].tolist(), strict=True)
             for score, pid, did in listed:
