@@ -218,10 +218,10 @@ class Database:
             time.sleep(pause)
             pause *= 2
 
-    def all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
+    def all(self, query: str, values: Sequence[Any] = (), binary: bool = False) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement; ``binary``: bytes are sent as they are, and not as twice as many digits."""
         # None: without values a percent sign stands for itself
-        return self.ask(lambda connection: connection.execute(query, values or None).fetchall())
+        return self.ask(lambda connection: connection.execute(query, values or None, binary=binary).fetchall())
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that is planned for these values: a general plan expects other row counts.

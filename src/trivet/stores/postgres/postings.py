@@ -73,7 +73,7 @@ class Postings:
             tables = self.tables
             part = "part" if tables.distributed else "0"
             sql = f"SELECT {part}, first, term, entries FROM {tables.postings} WHERE {tables.of()} AND term = ANY(%s)"
-            for value, first, term, entries in self.database.all(sql, (list(terms),)):
+            for value, first, term, entries in self.database.all(sql, (list(terms),), binary=True):
                 slot = tables.parts.index(value) if tables.distributed else 0
                 segments.setdefault(first, {}).setdefault(term, []).append((slot, entries))
         return Lists(self.tables, segments)
