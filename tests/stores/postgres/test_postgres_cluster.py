@@ -235,6 +235,7 @@ def test_settings_reach_the_workers(memory: Engine, monkeypatch: pytest.MonkeyPa
     assert propagated == trigram + jit and trigram and jit
     (nearest,) = (sql for sql in sent if "ORDER BY (v.data::" in sql)
     assert "set_config('hnsw.ef_search', '200', true)" in nearest  # SET LOCAL begins a transaction on every worker
+    assert database._settings(None)["citus.executor_slow_start_interval"] == "250"
     assert not [sql for sql in sent if re.match(r"SET (?!LOCAL)", sql)]
     with listening() as statements:
         database.planned("SELECT 1", ())
@@ -323,6 +324,19 @@ def test_on_a_cluster_the_settings_of_the_index_reach_it(
         literal = f"[{','.join(map(repr, vectors[0].tolist()))}]"
         parts = max(1, len(collection.rows.tables.parts))  # type: ignore[attr-defined]
         assert 0 < len(search._candidates(literal, 100)) <= 7 * parts
+    cluster.sweep()
+
+
+def test_on_a_cluster_a_search_starts_no_connection_to_a_worker(cluster: Postgres) -> None:
+    """By default Citus starts one more for each 10 ms that a statement takes, and ends it afterwards."""
+    with trivet.open(cluster.fresh(distribute="documents"), embedder="hashing:32") as memory:
+        database = memory._store.database  # type: ignore[attr-defined]
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(50)])
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        where = f"FROM {tables.documents} WHERE cid = {tables.root} GROUP BY part"
+        asked = database.all(f"SELECT min(pg_backend_pid()), min(inet_server_port()), pg_sleep(0.03), part {where}")
+        assert len({pid for pid, *_ in asked}) == len({port for _, port, *_ in asked}) < len(asked), asked
+        assert rows(memory, "SHOW citus.executor_slow_start_interval") == [("250ms",)]
     cluster.sweep()
 
 
