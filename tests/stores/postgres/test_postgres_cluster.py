@@ -20,7 +20,7 @@ from servers import Postgres
 from trivet.engine import Engine
 from trivet.errors import InputError
 from trivet.stores.postgres import postings, schema, vector_search
-from trivet.stores.postgres.database import SETTINGS, Database
+from trivet.stores.postgres.database import SETTINGS
 from trivet.stores.postgres.schema import (
     DISTRIBUTED,
     LATER,
@@ -312,9 +312,7 @@ def test_on_a_cluster_the_settings_of_the_index_reach_it(
     """Without a second look, an index returns as many rows as it keeps candidates."""
     monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
     monkeypatch.setitem(SETTINGS, "hnsw.iterative_scan", "off")
-    monkeypatch.setattr(vector_search, "LEAST_CANDIDATES", 7)
-    monkeypatch.setattr(vector_search, "CANDIDATES", 7)
-    monkeypatch.setattr(Database.settings_of_index, "__defaults__", (7, False))
+    monkeypatch.setattr(vector_search, "MOST_CANDIDATES", 7)
     with trivet.open(cluster.fresh(distribute=by), embedder="vectors:8") as memory:
         vectors = np.random.default_rng(1).standard_normal((8_000, 8))
         memory.add([{"id": f"d{n}", "text": "heron", "vector": vector} for n, vector in enumerate(vectors)])

@@ -153,7 +153,7 @@ def test_a_part_that_has_all_of_the_nearest_is_asked_for_more(
 ) -> None:
     """Each part proposes its share of the nearest first, and not as many as are wanted of all together."""
     monkeypatch.setattr(vector_search, "INDEX_FROM", 100)
-    monkeypatch.setattr(vector_search, "LEAST_OF_A_PART", 1)
+    monkeypatch.setattr(vector_search, "rows_of_part", lambda total, parts: total // parts)
     monkeypatch.setattr(redistribute, "PLAIN_PARTS", 4)
     draw = np.random.default_rng(5)
     with trivet.open(postgres.fresh(distribute="documents"), embedder="vectors:8") as memory:

@@ -252,7 +252,7 @@ class Database:
         transaction on every worker. ``once``: before the first row, in a statement for one worker; in one for several
         the coordinator would evaluate that.
         """
-        if not self.server.citus:
+        if not self.server.citus and candidates == CANDIDATES:
             return "true"
         own = {**SETTINGS, "hnsw.ef_search": str(candidates)}
         calls = (f"set_config('{name}', '{value}', true)" for name, value in own.items() if name not in _JIT)
