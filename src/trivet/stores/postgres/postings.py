@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trivet.stores.bm25 import K1, B, rounded
@@ -202,6 +202,36 @@ class Lists:
             sizes = [len(data) // ENTRY_BYTES for _, data in self.segments[first][term]]
             found[entries["at"]] = np.repeat([slot for slot, _ in self.segments[first][term]], sizes)
         return found
+
+    def passages(self, term: str) -> Passages:
+        """Return the numbers of the passages that have a term, some of which may be deleted."""
+        import numpy as np
+
+        found: list[Any] = [np.empty(0, dtype=np.int64)]
+        for first, rows in self.segments.items():
+            for slot, data in rows.get(term, ()):
+                at: Any = np.frombuffer(data, dtype=ENTRY)["at"].astype(np.int64)
+                found.append(self.tables.number(first // self.tables.step + at, slot))
+        return np.concatenate(found)
+
+
+@dataclass(slots=True)
+class ReadPostings:
+    """The postings that were read for one query; nothing is read twice."""
+
+    database: Database
+    tables: Tables
+    terms: set[str] = field(default_factory=set)
+    lists: Lists | None = None
+
+    def of(self, terms: Iterable[str]) -> Lists:
+        """Return the postings of these terms and of those read before."""
+        fresh = [term for term in terms if term not in self.terms]
+        if fresh or self.lists is None:
+            more = Postings(self.database, self.tables).read(fresh)
+            self.lists = more if self.lists is None else self.lists + more
+            self.terms.update(fresh)
+        return self.lists
 
 
 def _highest(scores: Any, most: int) -> Any:
