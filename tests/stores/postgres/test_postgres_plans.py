@@ -17,6 +17,7 @@ from trivet.filters import Eq
 from trivet.stores.postgres import bm25, lexical, postings, scope, trigrams, vector_search
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.nul_characters import is_plain
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.terms import lexeme, line, tsquery, tsvector
 from trivet.stores.postgres.trigrams import PostgresTrigrams
 from trivet.stores.postgres.vector_search import VectorSearch
@@ -235,6 +236,21 @@ def test_a_word_of_hidden_documents_is_unknown(
     assert packed == (not any("SELECT p.did FROM" in sql and "words @@" in sql for sql, _ in heard))
     assert [hit.id for hit in memory.search("bittern", where={"half": 0}, **WORDS)] == ["new"]
     assert not memory.search("cormorant", where={"half": 0}, **WORDS).hits
+
+
+def test_an_array_of_documents_is_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph asks for thousands; one by one they took longer than the walk."""
+    listed = scope.Allowed(3, np.array([4, 64, 130]))
+    seen = scope.Scope(lambda sql, values: [], Tables(1), _looked_up=[listed]).without([64])
+    asked = np.array([3, 4, 64, 130, 131, 4])
+    assert [did in seen for did in asked.tolist()] == [False, True, False, True, False, True]
+    monkeypatch.setattr(scope.Scope, "expect", lambda *_: pytest.fail("one by one"))
+    assert seen.rows(asked).tolist() == [False, True, False, True, False, True]
+    assert seen.rows(np.array([], dtype=np.int64)).tolist() == []
+    nothing = scope.Scope(
+        lambda sql, values: [], Tables(1), _looked_up=[scope.Allowed(0, np.array([], dtype=np.int64))]
+    )
+    assert nothing.rows(asked).tolist() == [False] * 6
 
 
 def test_postings_are_sent_as_bytes(many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:

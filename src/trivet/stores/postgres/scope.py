@@ -138,11 +138,9 @@ class Scope:
         self._known.update(self._look_up(wanted))
 
     def _look_up(self, dids: list[int]) -> dict[int, bool]:
-        import numpy as np
-
         allowed = self.allowed
         if allowed.dids is not None:
-            return dict(zip(dids, np.isin(dids, allowed.dids).tolist(), strict=True))
+            return dict(zip(dids, _among(dids, allowed.dids).tolist(), strict=True))
         condition, values = self._condition()
         among, numbers = self.tables.having("d.did", dids)
         sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {among} AND ({condition})"
@@ -159,5 +157,17 @@ class Scope:
         """Return a boolean array: which of an array of document numbers may be seen."""
         import numpy as np
 
+        if not self._is_whole and self.allowed.dids is not None:
+            seen = _among(dids, self.allowed.dids)
+            return seen & ~np.isin(dids, list(self.left_out)) if self.left_out else seen
         self.expect(int(did) for did in dids)
         return np.fromiter((int(did) in self for did in dids), dtype=np.bool_, count=len(dids))
+
+
+def _among(dids: Any, listed: Any) -> Any:
+    """Return a boolean array: which of some numbers are in a sorted array, which may be long."""
+    import numpy as np
+
+    if not len(listed):
+        return np.zeros(len(dids), dtype=np.bool_)
+    return listed[np.minimum(np.searchsorted(listed, dids), len(listed) - 1)] == dids
