@@ -292,6 +292,32 @@ def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, by:
     cluster.sweep()
 
 
+@pytest.mark.parametrize("setting", [None, 6])
+def test_on_a_cluster_a_store_has_few_shards_unless_more_are_asked_for(cluster: Postgres, setting: int | None) -> None:
+    with cluster.connect() as connection:
+        nodes = "SELECT count(*) FROM pg_dist_node WHERE shouldhaveshards AND noderole = 'primary'"
+        ((workers,),) = connection.execute(nodes).fetchall()
+        ((source,),) = connection.execute("SELECT source FROM pg_settings WHERE name = 'citus.shard_count'").fetchall()
+    if setting is None and source != "default":
+        pytest.skip("the server says how many shards there are")
+    set_for_it = {} if setting is None else {"options": f"-c%20citus.shard_count%3D{setting}"}
+    usual = cluster.fresh(distribute="documents", **set_for_it)
+    asked = cluster.fresh(distribute="documents", shards=3, **set_for_it)
+    for url, expected in ((usual, setting or max(4, workers)), (asked, 3)):
+        with trivet.open(url, embedder="none") as memory:
+            memory.add([{"id": f"d{n}", "text": "heron"} for n in range(30)])
+            assert len(memory._collection.rows.tables.parts) == expected  # type: ignore[attr-defined]
+            told = rows(
+                memory, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'distributed_passages'::regclass"
+            )
+            assert told == [(expected,)]
+            assert len(memory.search("heron", k=30)) == 30
+    refused = pytest.raises(InputError, match=r"shards is 5, but the tables of this store have 3.*trivet copy")
+    with trivet.open(asked.replace("shards=3", "shards=5"), embedder="none") as memory, refused:
+        memory.collection("other")
+    cluster.sweep()
+
+
 def test_memory_for_an_index_cannot_be_asked_of_a_cluster_by_an_address(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -396,7 +396,7 @@ def look(connection: Connection, address: Address) -> Server:
     named: dict[str, str] = dict(rows)
     vectors = sql.Identifier(named.get("vector", "public")).as_string(connection)
     undistributed = "citus" in named and _has_local_tables(connection, address)
-    return Server(connection.info.server_version, frozenset(named), path, vectors, undistributed)
+    return Server(connection.info.server_version, frozenset(named), path, vectors, undistributed, address.shards)
 
 
 def _has_local_tables(connection: Connection, address: Address) -> bool:
