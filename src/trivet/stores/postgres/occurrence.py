@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from trivet.stores.postgres import terms
 from trivet.stores.postgres.database import Database
 from trivet.stores.postgres.postings import Passages, ReadPostings
-from trivet.stores.postgres.scope import Scope
+from trivet.stores.postgres.scope import Scope, among
 from trivet.stores.postgres.tables import Tables
 
 FEW_PASSAGES = 2_000  # with a term: they are read, and looked up in the scope, in some milliseconds
@@ -60,11 +60,9 @@ class Occurrence:
             self._seen.update(self._of_few(every, scope) if scope.is_few else self._of_some(every, scope))
 
     def _of_few(self, every: Mapping[str, Passages], scope: Scope) -> Iterator[str]:
-        import numpy as np
-
         pids, dids = scope.passages()
         for term, having in every.items():
-            if any(int(did) in scope for did in dids[np.isin(pids, having)]):
+            if any(int(did) in scope for did in dids[among(pids, having)]):
                 yield term
 
     def _of_some(self, every: Mapping[str, Passages], scope: Scope) -> Iterator[str]:

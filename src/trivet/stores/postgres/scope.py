@@ -140,10 +140,10 @@ class Scope:
     def _look_up(self, dids: list[int]) -> dict[int, bool]:
         allowed = self.allowed
         if allowed.dids is not None:
-            return dict(zip(dids, _among(dids, allowed.dids).tolist(), strict=True))
+            return dict(zip(dids, among(dids, allowed.dids).tolist(), strict=True))
         condition, values = self._condition()
-        among, numbers = self.tables.having("d.did", dids)
-        sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {among} AND ({condition})"
+        listed, numbers = self.tables.having("d.did", dids)
+        sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {listed} AND ({condition})"
         found = {did for (did,) in self.select(sql, [*numbers, *values])}
         return {did: did in found for did in dids}
 
@@ -158,13 +158,13 @@ class Scope:
         import numpy as np
 
         if not self._is_whole and self.allowed.dids is not None:
-            seen = _among(dids, self.allowed.dids)
+            seen = among(dids, self.allowed.dids)
             return seen & ~np.isin(dids, list(self.left_out)) if self.left_out else seen
         self.expect(int(did) for did in dids)
         return np.fromiter((int(did) in self for did in dids), dtype=np.bool_, count=len(dids))
 
 
-def _among(dids: Any, listed: Any) -> Any:
+def among(dids: Any, listed: Any) -> Any:
     """Return a boolean array: which of some numbers are in a sorted array, which may be long."""
     import numpy as np
 
