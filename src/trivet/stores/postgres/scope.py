@@ -92,14 +92,18 @@ class Scope:
     def _condition(self) -> Sql:
         return compile_filter(self.where, self.tables) if self.where is not None else ("true", [])
 
-    def within(self, column: str) -> Sql:
-        """Return `` AND …`` for a statement whose ``column`` is the number of a document, and its values."""
+    def within(self, column: str, with_parts: bool = False) -> Sql:
+        """Return `` AND …`` for a statement whose ``column`` is the number of a document, and its values.
+
+        ``with_parts``: the statement reads ``Tables.and_parts`` too, if the documents are few.
+        """
         sql = ""
         values: list[Any] = []
         if not self._is_whole:
             allowed = self.allowed
             if allowed.count <= MAX_LISTED:
-                condition, values = self.tables.having(column, allowed.dids.tolist())
+                having = self.tables.of_its_part if with_parts else self.tables.having
+                condition, values = having(column, allowed.dids.tolist())
                 sql = f" AND {condition}"
             else:
                 condition, bound = self._condition()

@@ -73,13 +73,17 @@ class VectorSearch:
 
     @property
     def _source(self) -> str:
-        return f"FROM {self.tables.vectors} v WHERE {self.tables.of('v')} AND v.mid = {self.model.mid}"
+        return f"FROM {self.tables.vectors} v {self._where}"
+
+    @property
+    def _where(self) -> str:
+        return f"WHERE {self.tables.of('v')} AND v.mid = {self.model.mid}"
 
     def _exact(self, literal: str, depth: int, scope: Scope | None) -> list[Found]:
-        within, values = scope.within("v.did") if scope is not None else ("", [])
-        sql = (
-            f"SELECT v.data <=> %s::vector AS far, v.pid, v.did {self._source}{within} ORDER BY far, did, pid LIMIT %s"
-        )
+        few = scope is not None and scope.is_few
+        within, values = scope.within("v.did", few) if scope is not None else ("", [])
+        source = f"FROM {self.tables.vectors} v{self.tables.and_parts if few else ''} {self._where}"
+        sql = f"SELECT v.data <=> %s::vector AS far, v.pid, v.did {source}{within} ORDER BY far, did, pid LIMIT %s"
         limit = depth + depth // 2 + 16
         while True:
             rows = self.database.planned(sql, (literal, *values, limit))
