@@ -188,7 +188,8 @@ class Lists:
             allowed = np.zeros(span)
             allowed[here] = scores[here]
             scores = allowed
-        best = _highest(scores, most)
+        rarest = min((entries["at"] for entries in lists.values() if len(entries) > most), key=len, default=None)
+        best = _highest(scores, most, rarest)
         slots = self._slots(first, lists, span)[best] if self.tables.distributed else itertools.repeat(0)
         number = self.tables.number
         return [(float(scores[at]), number(begin + int(at), int(slot))) for at, slot in zip(best, slots, strict=False)]
@@ -234,11 +235,15 @@ class ReadPostings:
         return self.lists
 
 
-def _highest(scores: Any, most: int) -> Any:
-    """Return the places of the ``most`` highest scores above 0; of equal ones at the end the first."""
+def _highest(scores: Any, most: int, some: Any = None) -> Any:
+    """Return the places of the ``most`` highest scores above 0; of equal ones at the end the first.
+
+    ``some`` are more than ``most`` places: what is lower than their highest is left out before the rest is compared.
+    """
     import numpy as np
 
-    above = np.flatnonzero(scores)
+    least = 0.0 if some is None else np.partition(scores[some], len(some) - most)[len(some) - most]
+    above = np.flatnonzero(scores >= least) if least > 0.0 else np.flatnonzero(scores)
     if len(above) <= most:
         return above
     values = scores[above]
