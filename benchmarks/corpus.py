@@ -5,9 +5,10 @@
 ``corpus("89k")`` is a folder under ``benchmarks/cache`` that is written once and read by every engine in its own
 process and environment: this module needs only numpy to read it. ``10k`` and ``89k`` are real documentation snippets
 with vectors of the built-in model; ``1M`` adds generated ones (``mixing.py``): its times and sizes are meaningful, its
-hits are not. Every document has one of a hundred ``shelf`` values and one of two halves, by a hash of its id: filters
-to 1 % and 50 % that do not depend on the content. The expected results are exact: the fifty best by inner product over
-all vectors, without a filter and with either.
+hits are not. ``generated-200k`` and ``generated-1M`` have such texts with vectors that are drawn, so that no model
+embeds anything. Every document has one of a hundred ``shelf`` values and one of two halves, by a hash of its id:
+filters to 1 % and 50 % that do not depend on the content. The expected results are exact: the fifty best by inner
+product over all vectors, without a filter and with either.
 
 ``scifact`` has titles, abstracts, vectors, real queries and judgements instead.
 """
@@ -39,7 +40,9 @@ Document = dict[str, Any]  # id, title, text, meta: {site, kind, shelf, half}, a
 
 CACHE = Path(__file__).parent / "cache"
 SIZES = {"10k": 10_000, "89k": 88_956, "1M": 1_000_000}
+GENERATED = {"generated-200k": 200_000, "generated-1M": 1_000_000}  # with vectors of ``mixing.clustered``
 FILTERS: dict[str, dict[str, str]] = {"none": {}, "one_percent": {"shelf": "07"}, "half": {"half": "a"}}
+KNOWN = (*SIZES, *GENERATED, "scifact")
 SEED = 20260301
 DIM = 384
 ASKED, OTHERS = 300, 300  # questions that are measured; questions that only warm the process
@@ -140,13 +143,15 @@ def allowed(meta: dict[str, str], where: dict[str, str]) -> bool:
 
 def _make(size: str, data: Path, folder: Path) -> None:
     """Build a corpus under a temporary name and rename it, so that it is complete or not there."""
-    if size not in (*SIZES, "scifact"):
-        raise SystemExit(f"corpus: {size!r} is unknown; known: {', '.join((*SIZES, 'scifact'))}")
+    if size not in KNOWN:
+        raise SystemExit(f"corpus: {size!r} is unknown; known: {', '.join(KNOWN)}")
     making = folder.with_name(f"{folder.name}.making")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     if size == "scifact":
         _scifact(data / "scifact", making)
+    elif size in GENERATED:
+        _generated(GENERATED[size], data / "docs_snippets", making)
     else:
         _snippets(SIZES[size], data / "docs_snippets", making)
     making.rename(folder)
@@ -164,11 +169,27 @@ def _snippets(size: int, data: Path, folder: Path) -> None:
     else:
         _write(folder, size, _with_more(real, rows, size))
     # out of the smallest one's documents: the same questions for every size
-    texts = _questions([real[at]["text"] for at in few], ASKED + OTHERS)
+    texts = [text for _, text in _questions([real[at]["text"] for at in few], ASKED + OTHERS)]
     vectors = _embedded(texts)
     _ask(folder, [{"id": str(at), "text": text} for at, text in enumerate(texts)], vectors)
     made = Corpus(folder)
     (folder / "answers.json").write_text(json.dumps(exact(made, vectors[:ASKED])))
+
+
+def _generated(size: int, data: Path, folder: Path) -> None:
+    """Write the snippets with vectors that are drawn, and queries near to the vectors of some of them."""
+    import snippets
+    from mixing import clustered, moved
+
+    real = [_placed(document) for document in snippets.documents(data)]
+    sites = sorted({document["meta"]["site"] for document in real})
+    groups = np.array([sites.index(document["meta"]["site"]) for document in real])
+    rows = clustered(groups, [SEED, 0])
+    _write(folder, size, _with_more(real, rows, size))
+    asked = _questions([item["text"] for item in real], ASKED + OTHERS)
+    vectors = moved(rows, np.array([origin for origin, _ in asked]), [SEED, 1])
+    _ask(folder, [{"id": str(at), "text": text} for at, (_, text) in enumerate(asked)], vectors)
+    (folder / "answers.json").write_text(json.dumps(exact(Corpus(folder), vectors[:ASKED])))
 
 
 def _with_more(real: list[Document], rows: Floats, size: int) -> Iterator[tuple[Document, Floats]]:
@@ -201,15 +222,16 @@ def _write(folder: Path, size: int, given: Iterator[tuple[Document, Floats]]) ->
     rows.flush()
 
 
-def _questions(texts: list[str], count: int) -> list[str]:
-    """Return queries: eight consecutive words of random documents."""
+def _questions(texts: list[str], count: int) -> list[tuple[int, str]]:
+    """Return queries, each eight consecutive words of a random document, with the number of the document."""
     chance = random.Random(SEED)
-    found: list[str] = []
+    found: list[tuple[int, str]] = []
     while len(found) < count:
-        words = re.findall(r"[A-Za-z][A-Za-z'-]+", chance.choice(texts))
+        origin = chance.choice(range(len(texts)))
+        words = re.findall(r"[A-Za-z][A-Za-z'-]+", texts[origin])
         if len(words) >= 12:
             at = chance.randrange(len(words) - 8)
-            found.append(" ".join(words[at : at + 8]))
+            found.append((origin, " ".join(words[at : at + 8])))
     return found
 
 
@@ -279,7 +301,7 @@ def _lines(path: Path) -> Iterator[Any]:
 
 def main(tell: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sizes", nargs="+", choices=(*SIZES, "scifact"), help="which to make")
+    parser.add_argument("sizes", nargs="+", choices=KNOWN, help="which to make")
     parser.add_argument("--data", type=Path, required=True, help="the folder with docs_snippets and scifact")
     args = parser.parse_args()
     for size in args.sizes:

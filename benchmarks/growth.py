@@ -2,9 +2,10 @@
 
     python benchmarks/growth.py --data ../shared/data --docs        (or: make scale)
 
-Nothing is timed here: times are read from the newest peers-*.json (`make bench-peers`, with 1M), stores-*.json and
-embedding-*.json. Measured are the bytes of each structure of a store, on the shared corpus; without the data the newest
-structures-*.json is used. Writes the parts between the marks of docs/evidence/scale.md, and its charts.
+Nothing is timed here: times are read from the newest peers-*.json (`make bench-peers`, with 1M), stores-*.json,
+workers-*.json and embedding-*.json. Measured are the bytes of each structure of a store, on the shared corpus; without
+the data the newest structures-*.json is used. Writes the parts between the marks of docs/evidence/scale.md, and its
+charts.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 import scaling
 import stores_page
+import workers_page
 from corpus import SIZES, Corpus, corpus, whole
 from growth_plots import drawn
 from peers.targets import DEFAULT, TWO_LEGS, number
@@ -32,7 +34,7 @@ from trivet.text.analysis import Analyzer
 
 HERE = Path(__file__).parent
 RESULTS, PAGE, IMAGES = HERE / "results", HERE.parent / "docs/evidence/scale.md", HERE.parent / "docs/images"
-KINDS = ("peers", "stores", "structures", "embedding")
+KINDS = ("peers", "stores", "structures", "embedding", "workers")
 TARGETS = (1e6, 1e7, 1e8, 1e9)
 #: (what is told, where it is in a row of the peers' file)
 MEASURES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -296,6 +298,7 @@ def blocks(files: dict[str, dict[str, Any] | None], names: dict[str, str]) -> di
         "asking": "\n".join(asking(files)),
         "fan-out": "\n".join(fan_out()),
         **_servers(files["stores"]),
+        "workers": "\n".join(_workers(files["workers"])),
     }
 
 
@@ -307,6 +310,10 @@ def _servers(stores: dict[str, Any] | None) -> dict[str, str]:
     found = list(stores["rows"].values())
     tables = [*stores_page.load_table(found), "", *stores_page.search_table(found)]
     return {"servers": "\n".join(tables), "checked": "\n".join(checked(stores))}
+
+
+def _workers(workers: dict[str, Any] | None) -> list[str]:
+    return ["Not measured yet: `python benchmarks/workers.py`."] if workers is None else workers_page.table(workers)
 
 
 def _lines(peers: dict[str, Any]) -> dict[str, dict[str, list[tuple[float, float]]]]:

@@ -25,6 +25,9 @@ REPLACED = 0.12  # of the words, drawn anew by frequency
 COINED = 0.003  # of the words, two rare ones grown together
 MOVED = 0.45  # how long the noise is beside a unit vector: cosine .91 with the snippet it began as
 SHAKEN = 0.10  # how much of it is noise in every direction
+DIM, LATENT = 384, 48  # numbers of a generated vector, and directions in which its clusters differ
+CLUSTERS = 1_000  # of each group
+SPREAD = 0.7  # of a cluster, beside the distance between two
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,22 @@ def moved(rows: Floats, origins: npt.NDArray[np.int64], seed: list[int]) -> Floa
     anything = chance.standard_normal(ways.shape, dtype=np.float32)
     noise = unit(ways) * (1 - SHAKEN) + unit(anything) * SHAKEN
     return unit(rows[origins] + MOVED * unit(noise))
+
+
+def clustered(groups: npt.NDArray[np.int64], seed: list[int]) -> Floats:
+    """Return a unit vector for each row of a batch, of a cluster of its group: topics, in place of a model's vectors.
+
+    The clusters lie in a few directions, of which each counts less than the one before, as those of a model do: with
+    noise in every direction alike no vector would be nearer than another.
+    """
+    ways = np.linalg.qr(np.random.default_rng(seed[0]).standard_normal((DIM, LATENT)))[0].T
+    weights = (1 + np.arange(LATENT)) ** -0.5
+    centres = np.random.default_rng([seed[0], 1]).standard_normal((int(groups.max()) + 1, CLUSTERS, LATENT))
+    chance = np.random.default_rng(seed)
+    placed = centres[groups, chance.integers(CLUSTERS, size=len(groups))]
+    placed = (placed + SPREAD * chance.standard_normal(placed.shape)) * weights
+    noise = chance.standard_normal((len(groups), DIM), dtype=np.float32)
+    return unit(unit(placed @ ways) + SHAKEN * unit(noise))
 
 
 def unit(rows: Floats) -> Floats:

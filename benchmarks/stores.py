@@ -62,7 +62,7 @@ def measure(address: str, made: Corpus, count: int, profiles: Iterable[str]) -> 
     with trivet.open(address, embedder=f"vectors:{made.vectors.shape[1]}", passage_size=100_000) as memory:
         found: dict[str, Any] = {"documents": len(made)}
         if not memory.stats().documents:
-            found["load"] = _loaded(memory, made)
+            found["load"] = load(memory, made)
         if "default" in profiles:
             memory._collection.maintenance.update(graph=True)  # this process holds it
         found |= _server(memory)
@@ -70,7 +70,7 @@ def measure(address: str, made: Corpus, count: int, profiles: Iterable[str]) -> 
     return found
 
 
-def _loaded(memory: Any, made: Corpus) -> dict[str, float]:
+def load(memory: Any, made: Corpus) -> dict[str, float]:
     """Load all documents, and return the seconds of each step."""
     maintenance = memory._collection.maintenance
 
@@ -115,7 +115,7 @@ def _searches(memory: Any, made: Corpus, count: int, profiles: Iterable[str]) ->
         for name, where in WHERES.items():
             row = {"profile": profile, "filter": name, **_asked(memory, made, count, where, options)}
             if profile == "vectors" and name in made.answers:
-                row["recall"] = _recall(memory, made, count, name, options)
+                row["recall"] = recall(memory, made, count, name, options)
             print(
                 f"  {profile}, {name}: p50 {row['p50_ms']} ms, p95 {row['p95_ms']} ms {row['stages_p50_ms']}",
                 flush=True,
@@ -130,7 +130,7 @@ def _asked(memory: Any, made: Corpus, count: int, where: dict[str, str], options
     client, server = 0.0, dict[int, float]()
     for at in [*range(-WARM, 0), *range(count)]:
         if at == 0:
-            client, server = time.process_time(), _server_cpu(memory)
+            client, server = time.process_time(), server_cpu(memory)
         begun = time.perf_counter()
         question, vector = made.questions[at]["text"], made.asked[at]
         found = memory.search(question, vector=vector, where=where or None, **options, **PATIENT)
@@ -141,7 +141,7 @@ def _asked(memory: Any, made: Corpus, count: int, where: dict[str, str], options
         for stage in found.trace:
             stages.setdefault(stage.name, []).append(stage.ms)
     client = time.process_time() - client
-    used = sum(seconds - server.get(pid, 0.0) for pid, seconds in _server_cpu(memory).items())  # some may have ended
+    used = sum(seconds - server[node] for node, seconds in server_cpu(memory).items())
     spent.sort()
     return {
         "p50_ms": round(statistics.median(spent), 1),
@@ -153,20 +153,27 @@ def _asked(memory: Any, made: Corpus, count: int, where: dict[str, str], options
     }
 
 
-def _server_cpu(memory: Any) -> dict[int, float]:
-    """Return the CPU seconds of the processes of the servers, as far as they are on this machine."""
+def server_cpu(memory: Any) -> dict[int, float]:
+    """Return the CPU seconds of the server processes of each node, by its group, as far as they are on this machine.
+
+    Those of processes that have ended count too: a cluster may start some for a statement.
+    """
     database, own = memory._store.database, "SELECT split_part(pg_read_file(''postmaster.pid''), chr(10), 1)"
-    sql = f"SELECT result FROM run_command_on_all_nodes('{own}')" if database.server.citus else own.replace("''", "'")
+    nodes = f"SELECT groupid, result FROM run_command_on_all_nodes('{own}') JOIN pg_dist_node USING (nodeid)"
+    one = own.replace("''", "'").replace("SELECT", "SELECT 0,")
     found: dict[int, float] = {}
-    for (pid,) in database.all(sql):
+    for group, pid in database.all(nodes if database.server.citus else one):
         with suppress(psutil.Error):
-            for process in psutil.Process(int(pid)).children():
+            server = psutil.Process(int(pid))
+            times = server.cpu_times()
+            found[group] = times.children_user + times.children_system
+            for process in server.children():
                 with suppress(psutil.Error):
-                    found[process.pid] = sum(process.cpu_times()[:2])
+                    found[group] += sum(process.cpu_times()[:2])
     return found
 
 
-def _recall(memory: Any, made: Corpus, count: int, name: str, options: dict[str, Any]) -> float:
+def recall(memory: Any, made: Corpus, count: int, name: str, options: dict[str, Any]) -> float:
     """Return the share of the exact nearest that the dense leg finds."""
     shares = []
     for at, exact in enumerate(made.answers[name][:count]):
@@ -186,7 +193,8 @@ def served(layout: str) -> Iterator[str]:
     name, _, workers = layout.partition("-")
     if name in ("citus", "distributed") and workers.isdigit():
         with _cluster(int(workers)) as address:
-            yield f"{address}?distribute={'documents' if name == 'distributed' else 'collections'}"
+            by = f"documents&shards={os.cpu_count()}" if name == "distributed" else "collections"
+            yield f"{address}?distribute={by}"
     elif layout in LAYOUTS:
         with _embedded(layout == "pg_textsearch") as address:
             yield address
@@ -214,7 +222,7 @@ def _cluster(workers: int) -> Iterator[str]:
     sys.path.insert(0, str(ROOT / "tools"))
     import cluster
 
-    own = {**cluster.SETTINGS, **cluster.UNSAFE, **SETTINGS, "citus.shard_count": str(os.cpu_count())}
+    own = {**cluster.SETTINGS, **cluster.UNSAFE, **SETTINGS}
     with tempfile.TemporaryDirectory(prefix="trivet-stores-") as folder:
         Path(folder).chmod(0o755)  # the servers run as another user
         made = cluster.Cluster(Path(folder) / "nodes", cluster.programs(), cluster.plain_user("postgres")).make(

@@ -24,8 +24,8 @@ SOURCE = Path(__file__).parent.parent / "src/trivet"
 LIMITS = {
     "modules at the top of src/trivet": 10,
     "packages": 28,
-    "lines of Python": 57_400,
-    "of these, code without docstrings, comments and blank lines": 40_950,
+    "lines of Python": 57_650,
+    "of these, code without docstrings, comments and blank lines": 41_100,
     "lines of the longest module": 755,
     "public classes in stores/ that inherit from another one there": 0,
     "hasattr and getattr at callers of a store": 2,

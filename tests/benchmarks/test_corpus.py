@@ -67,6 +67,31 @@ def test_moved_vectors_are_unit_near_their_origin_and_repeatable(mixing: Any) ->
     assert not np.array_equal(made, mixing.moved(real, origins, [1, 3]))
 
 
+def test_generated_vectors_lie_in_clusters_of_their_group(mixing: Any) -> None:
+    groups = np.repeat([0, 1], 3_000)
+    made = mixing.clustered(groups, [1, 2])
+    assert made.shape == (6_000, 384) and np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
+    assert np.array_equal(made, mixing.clustered(groups, [1, 2]))
+    near = made[:200] @ made.T
+    best = np.argsort(-near, axis=1)[:, 1:3]  # after itself
+    assert (groups[best] == 0).mean() > 0.8
+    assert np.take_along_axis(near, best, 1).mean() > 0.5 > abs(near.mean())
+
+
+def test_a_generated_corpus_needs_no_model(corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = " ".join(f"word{chr(97 + n)}" for n in range(20))
+    real = [{"id": f"d{n}", "title": "t", "text": text, "meta": {"site": "ab"[n % 2]}} for n in range(20)]
+    monkeypatch.setattr("snippets.documents", lambda data: iter(real))
+    monkeypatch.setattr(corpus, "CACHE", tmp_path)
+    monkeypatch.setattr(corpus, "ASKED", 3)
+    monkeypatch.setattr(corpus, "OTHERS", 2)
+    monkeypatch.setitem(corpus.GENERATED, "generated-200k", 50)
+    shared = corpus.corpus("generated-200k", tmp_path)
+    assert len(shared) == 50 == len(list(shared.documents())) and len(shared.questions) == 5
+    assert shared.vectors.shape == (50, 384)
+    assert (np.sort(shared.asked @ shared.vectors.T.astype(np.float32), axis=1)[:, -1] > 0.8).all()
+
+
 def made(corpus: Any, folder: Path, count: int) -> Any:
     """A corpus on disk, as ``_write`` leaves it."""
     documents = [
@@ -151,5 +176,5 @@ def test_questions_are_eight_words_of_a_document(corpus: Any) -> None:
     found = corpus._questions(texts, 5)
     assert len(found) == 5
     assert found == corpus._questions(texts, 5)
-    assert all(question in texts[0] and len(question.split()) == 8 for question in found)
+    assert all(question in texts[origin] and len(question.split()) == 8 for origin, question in found)
     json.dumps(found)

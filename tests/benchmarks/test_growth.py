@@ -78,6 +78,7 @@ def files(*sizes: str) -> dict[str, dict[str, Any] | None]:
         "peers": {"rows": rows},
         "stores": {"rows": servers},
         "structures": {"documents": 1000, "terms_a_record": 70.0, "bytes_a_record": {"truth: a": 1.0, "index: b": 2.0}},
+        "workers": None,
         "embedding": {"alone": {"int8": {"1": {kind: {"cpu_ms": 16.0} for kind in kinds}}}},
     }  # fmt: skip
 

@@ -9,6 +9,7 @@ tantivy and Lucene store a length in one byte. Up to 40 terms it is exact; of a 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 K1, B = 1.2, 0.75
@@ -17,11 +18,30 @@ _EXACT = 24  # lengths that are stored apart from the rounded ones
 _STEPS = [1 << bit for bit in range(4, 31)]  # from each of them on, one more bit is lost
 
 
+_TABLE = 1 << 14  # lengths whose rounded ones are in a table: nearly all
+
+
 def rounded(lengths: Any) -> Any:
     """Return an array of lengths, rounded."""
     import numpy as np
 
-    above = lengths.astype(np.int64) - _EXACT
+    if len(lengths) and lengths.max() < _TABLE:
+        return _table()[lengths]
+    return _rounded(lengths.astype(np.int64))
+
+
+@cache
+def _table() -> Any:
+    """Return the rounded length of each length up to ``_TABLE``."""
+    import numpy as np
+
+    return _rounded(np.arange(_TABLE))
+
+
+def _rounded(lengths: Any) -> Any:
+    import numpy as np
+
+    above = lengths - _EXACT
     lost = np.searchsorted(_STEPS, above, side="right")
     return (above >> lost << lost) + _EXACT
 

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from trivet.stores.contract import Found
+
+SPARE = 16  # passages beside those that are needed: some may be deleted
+DEVIATIONS = 3.0  # standard deviations above the average of a share: 1 in 700 is further above it
+SKEW = 3  # more than that where the average is a few rows: they are counted, and not measured
+
+
+def rows_for(depth: int, documents: int, passages: int, allowed: int | None = None) -> int:
+    """Return how many of the best passages to read so that they are nearly always of ``depth`` documents.
+
+    ``allowed``: so many of the documents pass a filter, which is applied afterwards. The rest follow from how many
+    passages a document has; where they do not suffice, the caller reads more.
+    """
+    repeated = 2 * depth * max(0.0, passages / max(1, documents) - 1.0)  # those of a document tend to be found together
+    wanted = depth + min(depth // 2, math.ceil(repeated)) + SPARE
+    share = 1.0 if allowed is None else min(1.0, max(1, allowed) / max(1, documents))
+    return math.ceil((wanted + DEVIATIONS * math.sqrt(wanted * (1.0 - share))) / share)
+
+
+def rows_of_part(total: int, parts: int) -> int:
+    """Return how many rows to read of each of some parts so that the best ``total`` are nearly always among them."""
+    share = total / parts
+    return min(total, math.ceil(share + DEVIATIONS * math.sqrt(share)) + SKEW)
 
 
 def best_passages(rows: Iterable[tuple[Any, ...]], depth: int) -> list[Found]:

@@ -20,7 +20,7 @@ from servers import Postgres
 from trivet.engine import Engine
 from trivet.errors import InputError
 from trivet.stores.postgres import postings, schema, vector_search
-from trivet.stores.postgres.database import SETTINGS, Database
+from trivet.stores.postgres.database import SETTINGS
 from trivet.stores.postgres.schema import (
     DISTRIBUTED,
     LATER,
@@ -235,6 +235,7 @@ def test_settings_reach_the_workers(memory: Engine, monkeypatch: pytest.MonkeyPa
     assert propagated == trigram + jit and trigram and jit
     (nearest,) = (sql for sql in sent if "ORDER BY (v.data::" in sql)
     assert "set_config('hnsw.ef_search', '200', true)" in nearest  # SET LOCAL begins a transaction on every worker
+    assert database._settings(None)["citus.executor_slow_start_interval"] == "250"
     assert not [sql for sql in sent if re.match(r"SET (?!LOCAL)", sql)]
     with listening() as statements:
         database.planned("SELECT 1", ())
@@ -291,6 +292,32 @@ def test_on_a_cluster_a_collection_lies_where_it_was_said(cluster: Postgres, by:
     cluster.sweep()
 
 
+@pytest.mark.parametrize("setting", [None, 6])
+def test_on_a_cluster_a_store_has_few_shards_unless_more_are_asked_for(cluster: Postgres, setting: int | None) -> None:
+    with cluster.connect() as connection:
+        nodes = "SELECT count(*) FROM pg_dist_node WHERE shouldhaveshards AND noderole = 'primary'"
+        ((workers,),) = connection.execute(nodes).fetchall()
+        ((source,),) = connection.execute("SELECT source FROM pg_settings WHERE name = 'citus.shard_count'").fetchall()
+    if setting is None and source != "default":
+        pytest.skip("the server says how many shards there are")
+    set_for_it = {} if setting is None else {"options": f"-c%20citus.shard_count%3D{setting}"}
+    usual = cluster.fresh(distribute="documents", **set_for_it)
+    asked = cluster.fresh(distribute="documents", shards=3, **set_for_it)
+    for url, expected in ((usual, setting or max(4, workers)), (asked, 3)):
+        with trivet.open(url, embedder="none") as memory:
+            memory.add([{"id": f"d{n}", "text": "heron"} for n in range(30)])
+            assert len(memory._collection.rows.tables.parts) == expected  # type: ignore[attr-defined]
+            told = rows(
+                memory, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'distributed_passages'::regclass"
+            )
+            assert told == [(expected,)]
+            assert len(memory.search("heron", k=30)) == 30
+    refused = pytest.raises(InputError, match=r"shards is 5, but the tables of this store have 3.*trivet copy")
+    with trivet.open(asked.replace("shards=3", "shards=5"), embedder="none") as memory, refused:
+        memory.collection("other")
+    cluster.sweep()
+
+
 def test_memory_for_an_index_cannot_be_asked_of_a_cluster_by_an_address(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,9 +338,7 @@ def test_on_a_cluster_the_settings_of_the_index_reach_it(
     """Without a second look, an index returns as many rows as it keeps candidates."""
     monkeypatch.setattr(vector_search, "INDEX_FROM", 20)
     monkeypatch.setitem(SETTINGS, "hnsw.iterative_scan", "off")
-    monkeypatch.setattr(vector_search, "LEAST_CANDIDATES", 7)
-    monkeypatch.setattr(vector_search, "CANDIDATES", 7)
-    monkeypatch.setattr(Database.settings_of_index, "__defaults__", (7, False))
+    monkeypatch.setattr(vector_search, "MOST_CANDIDATES", 7)
     with trivet.open(cluster.fresh(distribute=by), embedder="vectors:8") as memory:
         vectors = np.random.default_rng(1).standard_normal((8_000, 8))
         memory.add([{"id": f"d{n}", "text": "heron", "vector": vector} for n, vector in enumerate(vectors)])
@@ -323,6 +348,19 @@ def test_on_a_cluster_the_settings_of_the_index_reach_it(
         literal = f"[{','.join(map(repr, vectors[0].tolist()))}]"
         parts = max(1, len(collection.rows.tables.parts))  # type: ignore[attr-defined]
         assert 0 < len(search._candidates(literal, 100)) <= 7 * parts
+    cluster.sweep()
+
+
+def test_on_a_cluster_a_search_starts_no_connection_to_a_worker(cluster: Postgres) -> None:
+    """By default Citus starts one more for each 10 ms that a statement takes, and ends it afterwards."""
+    with trivet.open(cluster.fresh(distribute="documents"), embedder="hashing:32") as memory:
+        database = memory._store.database  # type: ignore[attr-defined]
+        memory.add([{"id": f"d{n}", "text": f"heron {n}"} for n in range(50)])
+        tables = memory._collection.rows.tables  # type: ignore[attr-defined]
+        where = f"FROM {tables.documents} WHERE cid = {tables.root} GROUP BY part"
+        asked = database.all(f"SELECT min(pg_backend_pid()), min(inet_server_port()), pg_sleep(0.03), part {where}")
+        assert len({pid for pid, *_ in asked}) == len({port for _, port, *_ in asked}) < len(asked), asked
+        assert rows(memory, "SHOW citus.executor_slow_start_interval") == [("250ms",)]
     cluster.sweep()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 import trivet
@@ -16,6 +17,7 @@ from trivet.filters import Eq
 from trivet.stores.postgres import bm25, lexical, postings, scope, trigrams, vector_search
 from trivet.stores.postgres.filter_sql import compile_filter
 from trivet.stores.postgres.nul_characters import is_plain
+from trivet.stores.postgres.tables import Tables
 from trivet.stores.postgres.terms import lexeme, line, tsquery, tsvector
 from trivet.stores.postgres.trigrams import PostgresTrigrams
 from trivet.stores.postgres.vector_search import VectorSearch
@@ -167,7 +169,11 @@ def test_the_planner_knows_how_many_documents_a_value_has(postgres: Postgres, by
     assert estimates[1] < 100
 
 
-def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(memory: Engine) -> None:
+def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(
+    memory: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = lexical._Search._known
+    monkeypatch.setattr(lexical._Search, "_known", lambda self, wanted: unpacked(real(self, wanted)))
     texts = ["a heron by the river"] * 3_000 + ["a kingfisher by the river"]
     memory.add([{"id": f"d{n}", "text": text, "meta": {"half": n % 2}} for n, text in enumerate(texts)])
     memory.prepare()
@@ -178,6 +184,87 @@ def test_a_rare_word_is_looked_up_by_the_index_whatever_the_filter_allows(memory
     assert "LIMIT" not in sql  # for one row of a large table the planner would read it from the beginning
     plan = memory._store.database.planned(f"EXPLAIN {sql}", values)  # type: ignore[attr-defined]
     assert "passages_words" in str(plan)
+
+
+HALF = {"part": {"lt": 2}}
+
+
+def test_with_a_broad_filter_a_search_reads_a_little_more_than_twice_as_far(many: tuple[Engine, np.ndarray]) -> None:
+    """It reads the index once, and no statement looks through all passages that have a word."""
+    memory, vectors = many
+    memory.search("common heron w3", vector=vectors[0], where=HALF, graph_weight=0.0)  # what is read once is read now
+    with listening() as heard:
+        found = memory.search("common heron w5", vector=vectors[0], where=HALF, graph_weight=0.0)
+    assert len(found) == 10 and all(hit.document.meta["part"] < 2 for hit in found)
+    sent = [sql for sql, _ in heard]
+    assert not [sql for sql in sent if "words @@" in sql or "EXISTS" in sql], sent
+    (nearest,) = (sql for sql in sent if NEAR in sql)
+    limit, considered = (int(re.search(rule, nearest)[1]) for rule in (r"LIMIT (\d+)", r"ef_search', '(\d+)'"))  # type: ignore[index]
+    assert 232 < limit < 300 and limit <= considered < 400  # 200 of which half may be seen, and not 500
+    looked_up = [values[-1] for sql, values in heard if "SELECT pid, did FROM" in sql]
+    assert len(looked_up) <= 4 and max(map(len, looked_up)) < 300  # samples of the words, and the best passages
+
+
+def test_only_a_breadth_beyond_the_usual_is_set_for_a_statement(many: tuple[Engine, np.ndarray]) -> None:
+    memory, vectors = many
+    for where, expected in ((None, memory._store.database.server.citus), (HALF, True)):  # type: ignore[attr-defined]
+        with listening() as heard:
+            memory.search("", vector=vectors[3], where=where, **MEANING)
+        assert [bool("ef_search" in sql) for sql, _ in heard if NEAR in sql] == [expected]
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["in the postings", "in the index"])
+@pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
+def test_a_word_of_hidden_documents_is_unknown(
+    memory: Engine, monkeypatch: pytest.MonkeyPatch, packed: bool, few: bool
+) -> None:
+    monkeypatch.setattr(postings, "PACK_FROM", 50 if packed else 1_000_000)
+    monkeypatch.setattr(scope, "MAX_LISTED", 1_000 if few else 10)
+    texts = ["lantern" if n % 2 else "lanetrn" for n in range(300)]
+    memory.add([{"id": f"d{n}", "text": f"a {texts[n]}", "meta": {"half": n % 2}} for n in range(300)])
+    memory.add([{"id": f"gone{n}", "text": "a cormorant", "meta": {"half": 0}} for n in range(40)])
+    memory.prepare()
+    memory.delete([f"gone{n}" for n in range(40)])
+    memory.add([{"id": "new", "text": "a bittern", "meta": {"half": 0}}])  # after the postings
+    with listening() as heard:
+        found = memory.search("lantern", where={"half": 0}, k=5, **WORDS)
+    assert len(found) == 5 and all("lanetrn" in hit.text for hit in found)
+    assert "did you mean 'lanetrn'" in found.trace[0].detail
+    assert any("words @@" in sql for sql, _ in heard), "what no sample has is looked up, since some are newer"
+    with listening() as heard:
+        assert "did you mean" not in memory.search("lantern", where={"half": 1}, **WORDS).trace[0].detail
+    assert packed == (not any("SELECT p.did FROM" in sql and "words @@" in sql for sql, _ in heard))
+    assert [hit.id for hit in memory.search("bittern", where={"half": 0}, **WORDS)] == ["new"]
+    assert not memory.search("cormorant", where={"half": 0}, **WORDS).hits
+
+
+def test_an_array_of_documents_is_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph asks for thousands; one by one they took longer than the walk."""
+    listed = scope.Allowed(3, np.array([4, 64, 130]))
+    seen = scope.Scope(lambda sql, values: [], Tables(1), _looked_up=[listed]).without([64])
+    asked = np.array([3, 4, 64, 130, 131, 4])
+    assert [did in seen for did in asked.tolist()] == [False, True, False, True, False, True]
+    monkeypatch.setattr(scope.Scope, "expect", lambda *_: pytest.fail("one by one"))
+    assert seen.rows(asked).tolist() == [False, True, False, True, False, True]
+    assert seen.rows(np.array([], dtype=np.int64)).tolist() == []
+    nothing = scope.Scope(
+        lambda sql, values: [], Tables(1), _looked_up=[scope.Allowed(0, np.array([], dtype=np.int64))]
+    )
+    assert nothing.rows(asked).tolist() == [False] * 6
+
+
+def test_postings_are_sent_as_bytes(many: tuple[Engine, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text each byte is two digits, which the server writes and this process reads."""
+    memory, _ = many
+    real, sent = psycopg.Connection.execute, []
+
+    def execute(self: Any, query: Any, params: Any = None, **options: Any) -> Any:
+        sent.append((query, options.get("binary")))
+        return real(self, query, params, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", execute)
+    assert memory.search("common heron w11", **WORDS)
+    assert [binary for query, binary in sent if "first, term, entries" in query] == [True]
 
 
 @pytest.mark.usefixtures("one_server")

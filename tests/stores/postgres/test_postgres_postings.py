@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import trivet
 from servers import Postgres
 from trivet.engine import Engine
+from trivet.stores import bm25
 from trivet.stores.postgres import postings, scope
 from trivet.stores.postgres.postings import LARGEST, Lists, Postings, Sum, affordable, plan
 from trivet.stores.postgres.tables import MAX_PARTS, Tables
@@ -182,8 +184,6 @@ def test_segments_cover_everything_once_and_stay_few(added: list[int], step: int
 
 
 def test_the_best_of_a_segment_by_hand() -> None:
-    import numpy as np
-
     entry = [("at", ">i4"), ("length", ">i4"), ("count", ">i2")]
     first = np.array([(0, 10, 1), (5, 40, 1)], dtype=entry)  # of the part in the third place
     second = np.array([(2, 10, 2)], dtype=entry)
@@ -196,6 +196,27 @@ def test_the_best_of_a_segment_by_hand() -> None:
     assert found[0][0] == pytest.approx(2.2 * 2.0 * 2 / (2 + 1.2 * (0.25 + 0.75 * 10 / 20)))
     assert [pid for _, pid in lists.best(asked, 9, np.array([12 * MAX_PARTS + 3]))] == [12 * MAX_PARTS + 3]
     assert lists.best(Sum({"heron": 2.0}, frozenset({"fox"}), 20.0), 9) == []
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0]), min_size=1, max_size=40),
+    st.integers(1, 12),
+    st.sets(st.integers(0, 39)),
+)
+def test_some_places_tell_what_is_too_low_and_change_nothing(values: list[float], most: int, places: set[int]) -> None:
+    scores = np.array(values)
+    some = np.array(sorted(place for place in places if place < len(values)), dtype=np.int64)
+    found = postings._highest(scores, most, some if len(some) > most else None)
+    best = sorted(range(len(values)), key=lambda at: (-values[at], at))[:most]
+    assert sorted(found.tolist()) == sorted(at for at in best if values[at] > 0.0)
+
+
+def test_the_lengths_of_nearly_all_passages_are_rounded_by_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = np.array([0, 41, 1_000, bm25._TABLE - 1])
+    expected = bm25._rounded(lengths).tolist()
+    assert bm25.rounded(lengths).tolist() == expected
+    monkeypatch.setattr(bm25, "_rounded", lambda lengths: pytest.fail("one by one"))
+    assert bm25.rounded(lengths.astype(">i4")).tolist() == expected
 
 
 def test_two_who_make_the_postings_at_once_make_them_once(both: tuple[Engine, Engine]) -> None:

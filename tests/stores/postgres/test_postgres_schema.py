@@ -22,6 +22,19 @@ def made(*extensions: str) -> list[str]:
     return m001_create_tables(Server(150000, frozenset(extensions), "trivet, public"))
 
 
+def test_the_tables_by_document_have_the_shards_that_are_asked_for() -> None:
+    for asked, expected in ((None, "shard_count => (\nCASE (SELECT source"), (12, "shard_count => 12,")):
+        server = Server(150000, frozenset({"vector", "pg_trgm", "citus"}), "trivet, public", shards=asked)
+        (made_first,) = (line for line in schema.m007_add_tables_by_part(server) if "shard_count" in line)
+        assert expected in made_first and "colocate_with => 'none'" in made_first
+
+
+def test_on_a_single_server_the_shards_are_the_parts(postgres: Postgres) -> None:
+    with trivet.open(postgres.fresh(distribute="documents", shards=3), embedder="none") as memory:
+        assert len(memory._collection.rows.tables.parts) == 3  # type: ignore[attr-defined]
+    postgres.sweep()
+
+
 def test_the_collection_is_in_every_key_of_a_distributed_table() -> None:
     for statement in statements(schema.TABLES):
         table = re.match(r"CREATE TABLE (\w+)", statement)

@@ -97,6 +97,29 @@ def scores(engine: Engine, query: str, **options: Any) -> dict[str, float]:
     return {id: score for id, score in found if score > min(last for _, last in found) + 1e-6}
 
 
+def test_each_part_looks_up_its_own_numbers(stores: dict[int, Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the numbers of all parts, each shard looked for all of them: eight shards took twice the CPU of four."""
+    tables = Tables(7, (3, 5, 9))
+    condition, values = tables.of_its_part("v.did", [64, 66, 128, 67])
+    assert condition.count("%s") == len(values) and "v.part = h.part AND v.did = ANY(string_to_array(" in condition
+    assert values == [[3, 9], "64,128;;66", [3, 5, 9]]  # 67 is of no part
+    assert Tables(7).of_its_part("v.did", [1, 2]) == Tables(7).having("v.did", [1, 2]) and not Tables(7).and_parts
+    monkeypatch.setattr(vector_search, "INDEX_FROM", 100_000)
+    scores = []
+    for parts, engine in stores.items():
+        with listening() as heard:
+            found = engine.search(
+                "heron", where={"session": "s3"}, k=60, weights={"dense": 1, "lexical": 0, "graph": 0}, rerankers=[]
+            )
+        (asked,) = ((sql, values) for sql, values in heard if "v.data <=>" in sql)
+        assert ("FROM distributed_vectors v, distributed_parts h WHERE" in asked[0]) == bool(parts)
+        lists = next((value for value in asked[1] if isinstance(value, str) and ";" in value), "").split(";")
+        assert len(lists) == max(1, len(engine._collection.rows.tables.parts))  # type: ignore[attr-defined]
+        assert all(int(did) % MAX_PARTS == slot for slot, dids in enumerate(lists) for did in dids.split(",") if did)
+        scores.append({hit.id: round(hit.contributions[0].raw, 6) for hit in found})
+    assert scores[0] and scores[0] == scores[1] == scores[2] == scores[3]
+
+
 def test_every_part_is_used_and_every_row_is_with_its_document(stores: dict[int, Engine]) -> None:
     for parts, engine in stores.items():
         tables = engine._collection.rows.tables  # type: ignore[attr-defined]
@@ -153,7 +176,7 @@ def test_a_part_that_has_all_of_the_nearest_is_asked_for_more(
 ) -> None:
     """Each part proposes its share of the nearest first, and not as many as are wanted of all together."""
     monkeypatch.setattr(vector_search, "INDEX_FROM", 100)
-    monkeypatch.setattr(vector_search, "LEAST_OF_A_PART", 1)
+    monkeypatch.setattr(vector_search, "rows_of_part", lambda total, parts: total // parts)
     monkeypatch.setattr(redistribute, "PLAIN_PARTS", 4)
     draw = np.random.default_rng(5)
     with trivet.open(postgres.fresh(distribute="documents"), embedder="vectors:8") as memory:

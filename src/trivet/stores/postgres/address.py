@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from trivet.errors import InputError
+from trivet.stores.postgres.tables import MAX_PARTS
 
 _MEMORY = re.compile(r"[0-9]+(kB|MB|GB|TB)")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-_OPTIONS = ("schema", "pool", "patience", "statement_timeout", "index", "distribute", "pooler", "maintenance_work_mem")
+_OPTIONS = (
+    "schema", "pool", "patience", "statement_timeout", "index", "distribute", "shards",
+    "maintenance_work_mem", "pooler",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Address:
     patience: float = 10.0  # seconds to wait for a free connection, or for a server that restarts
     statement_timeout: float = 30.0  # seconds; a leg that takes longer is skipped
     distribute: str = "collections"  # how a collection that is created here is divided; or by its "documents"
+    shards: int | None = None  # of the tables by document, which are made with the store; None: a few (schema.py)
     index: str = "vector"  # type in the HNSW index: "vector", or "halfvec" for half the memory
     maintenance_work_mem: str | None = None  # to build an index; None: as the server has it
     pooler: bool = False  # whether there is a connection pooler that cannot be recognised
@@ -66,6 +71,7 @@ class Address:
             _number("patience", own.get("patience", "10"), 0.1, 3_600),
             _number("statement_timeout", own.get("statement_timeout", "30"), 0.01, 86_400),
             distribute,
+            int(_number("shards", own["shards"], 1, MAX_PARTS)) if "shards" in own else None,
             index,
             _memory(own.get("maintenance_work_mem")),
             _flag("pooler", own.get("pooler", "no")),

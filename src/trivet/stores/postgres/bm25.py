@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from trivet.stores.bm25 import K1, B, rounded_sql
 from trivet.stores.contract import Found
 from trivet.stores.postgres import terms
 from trivet.stores.postgres.database import Database
-from trivet.stores.postgres.postings import Lists, Postings, Sum, affordable
+from trivet.stores.postgres.postings import Lists, ReadPostings, Sum, affordable
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.tables import Tables
-from trivet.stores.ranking import best_passages
+from trivet.stores.ranking import best_passages, rows_for
 
 FIRST_LOOK = 2_000  # passages with the rarer terms that are scored before more are read
 MAX_SIFTED = 5_000  # passages read from pg_textsearch so that a scope leaves enough of them
@@ -31,6 +31,7 @@ class Statistics:
     """What BM25 needs to know about a collection at one version."""
 
     bm25_table: str | None  # the table that pg_textsearch has indexed, if there is one
+    documents: int
     passages: int
     terms: int
     last: int  # the highest number that a passage can have
@@ -59,8 +60,7 @@ class WeightedQuery:
     known: KnownTerms
     weights: dict[str, float]  # idf, times the boost of the query
     boosted: bool
-    _read_terms: set[str] = field(default_factory=set)
-    _lists: Lists | None = None  # their postings
+    read: ReadPostings
 
     @property
     def ceiling(self) -> float:
@@ -96,7 +96,7 @@ class WeightedQuery:
         frequency = {term: self.known.frequency[term] for term in self.weights}
         chosen = affordable(frequency, required, max(1, len(self.tables.parts)))
         notes = (f"without the {len(self.weights) - len(chosen)} commonest",) if len(chosen) < len(self.weights) else ()
-        lists, average = self._read(chosen), max(1.0, self.statistics.average)
+        lists, average = self.read.of(chosen), max(1.0, self.statistics.average)
         weighted = Sum({term: self.weights[term] for term in chosen}, frozenset(required), average)
         if scope is not None and scope.is_few:
             return self._of_few(lists, weighted, depth, scope), notes
@@ -108,21 +108,10 @@ class WeightedQuery:
                 return found, notes
             limit *= 8
 
-    def _read(self, chosen: Sequence[str]) -> Lists:
-        """Return the postings of these terms and of those read before; nothing is read twice."""
-        fresh = [term for term in chosen if term not in self._read_terms]
-        if fresh or self._lists is None:
-            more = Postings(self.database, self.tables).read(fresh)
-            self._lists = more if self._lists is None else self._lists + more
-            self._read_terms.update(fresh)
-        return self._lists
-
     def _first_limit(self, depth: int, scope: Scope | None) -> int:
         """Return how many passages to read first so that ``depth`` documents are probably left."""
-        limit = depth + depth // 2 + 16
-        if scope is None:
-            return limit
-        return max(limit, int(limit * 1.5 * self.statistics.passages / max(1, scope.count)))
+        known = self.statistics
+        return rows_for(depth, known.documents, known.passages, None if scope is None else scope.count)
 
     def _visible(self, hits: Sequence[tuple[float, int]], scope: Scope | None) -> list[Found]:
         """Return the hits that still exist and may be seen."""

@@ -38,6 +38,9 @@ CANDIDATES = 200  # that an HNSW index keeps while it is searched: its default o
 _JIT = {"jit": "off"}  # it takes 0.1 s for a statement that runs for 0.01 s
 #: An HNSW index is read as far as rows are needed.
 SETTINGS = {**_JIT, "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(CANDIDATES)}
+#: Milliseconds before Citus opens another connection to a worker for the same statement. Its 10 pass whenever the
+#: workers are busy, and each search would then start two server processes, for longer than it reads.
+_CITUS = {"citus.executor_slow_start_interval": "250"}
 _UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 PAUSE = 0.1  # seconds before a read is repeated after a lost connection, doubled each time
 
@@ -103,8 +106,9 @@ class Database:
         """Return our settings; ``seconds`` is the time limit of a statement, 0 for none."""
         timeout = int((self.address.statement_timeout if seconds is None else seconds) * 1000)
         memory = self.address.maintenance_work_mem
-        asked = {"maintenance_work_mem": memory} if memory is not None else {}
-        return {"search_path": self.server.search_path, "statement_timeout": str(timeout), **SETTINGS, **asked}
+        more = {"maintenance_work_mem": memory} if memory is not None else {}
+        more |= _CITUS if self.server.citus else {}
+        return {"search_path": self.server.search_path, "statement_timeout": str(timeout), **SETTINGS, **more}
 
     def _beginning(self, seconds: float | None = None) -> list[str]:
         """Return what begins a transaction: through a pooler our settings, which end with it."""
@@ -218,10 +222,10 @@ class Database:
             time.sleep(pause)
             pause *= 2
 
-    def all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
+    def all(self, query: str, values: Sequence[Any] = (), binary: bool = False) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement; ``binary``: bytes are sent as they are, and not as twice as many digits."""
         # None: without values a percent sign stands for itself
-        return self.ask(lambda connection: connection.execute(query, values or None).fetchall())
+        return self.ask(lambda connection: connection.execute(query, values or None, binary=binary).fetchall())
 
     def planned(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return all rows of a statement that is planned for these values: a general plan expects other row counts.
@@ -248,7 +252,7 @@ class Database:
         transaction on every worker. ``once``: before the first row, in a statement for one worker; in one for several
         the coordinator would evaluate that.
         """
-        if not self.server.citus:
+        if not self.server.citus and candidates == CANDIDATES:
             return "true"
         own = {**SETTINGS, "hnsw.ef_search": str(candidates)}
         calls = (f"set_config('{name}', '{value}', true)" for name, value in own.items() if name not in _JIT)
@@ -392,7 +396,7 @@ def look(connection: Connection, address: Address) -> Server:
     named: dict[str, str] = dict(rows)
     vectors = sql.Identifier(named.get("vector", "public")).as_string(connection)
     undistributed = "citus" in named and _has_local_tables(connection, address)
-    return Server(connection.info.server_version, frozenset(named), path, vectors, undistributed)
+    return Server(connection.info.server_version, frozenset(named), path, vectors, undistributed, address.shards)
 
 
 def _has_local_tables(connection: Connection, address: Address) -> bool:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from trivet.errors import TrivetError
 from trivet.stores.background_task import Start
 from trivet.stores.contract import Found, State
-from trivet.stores.postgres import postings, terms
+from trivet.stores.postgres import postings
 from trivet.stores.postgres.bm25 import KnownTerms, Statistics, WeightedQuery
 from trivet.stores.postgres.database import Database
+from trivet.stores.postgres.occurrence import Occurrence
 from trivet.stores.postgres.rows import Rows
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.tables import Tables
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 # The rarest terms of a long query are kept, as many as in the SQLite store: noisy queries in Chinese lose with fewer.
 MAX_TERMS = 256
 MAX_REQUIRED = 4  # terms; more are hardly ever all in `depth` documents
-FEW_PASSAGES = 2_000  # with a term: they are read, and looked up in the scope, in some milliseconds
 
 
 class PostgresLexical:
@@ -52,7 +52,9 @@ class PostgresLexical:
     def search(
         self, query: ParsedQuery, match: str, depth: int, scope: Scope | None, version: int
     ) -> tuple[list[Found], float, tuple[str, ...]]:
-        search = _Search(self._rows.database, self._rows.tables, self._statistics_at(version), scope)
+        rows = self._rows
+        read = postings.ReadPostings(rows.database, rows.tables)
+        search = _Search(rows.database, rows.tables, self._statistics_at(version), scope, read)
         return search.run(query, match, depth)
 
     def _statistics_at(self, version: int) -> Statistics:
@@ -60,9 +62,9 @@ class PostgresLexical:
         cached = self._statistics
         if cached is not None and cached[0] == version:
             return cached[1]
-        bm25, passages, count, last = self._rows.head("bm25, passages, terms, last_passage")
+        bm25, documents, passages, count, last = self._rows.head("bm25, documents, passages, terms, last_passage")
         last = self._rows.tables.highest(last)
-        found = Statistics(self._rows.bm25_table if bm25 else None, passages, count, last)
+        found = Statistics(self._rows.bm25_table if bm25 else None, documents, passages, count, last)
         self._statistics = (version, found)
         self._pack_in_background(last)
         return found
@@ -94,13 +96,15 @@ class _Search:
     tables: Tables
     statistics: Statistics
     scope: Scope | None
+    read: postings.ReadPostings
 
     def run(self, query: ParsedQuery, match: str, depth: int) -> tuple[list[Found], float, tuple[str, ...]]:
         known = self._known([*query.terms, *(word for words in query.phrases for word in words)])
+        occurrence = self._occurrence(query, known)
         query, notes = corrected(
             query,
-            lambda term: self._occurs(term, known.frequency[term]),
-            lambda term: self._nearest(term, known),
+            lambda term: occurrence.of(term, known.frequency[term]),
+            lambda term: self._nearest(term, known, occurrence),
             lambda terms: known.frequency.update(self._known(terms).frequency),
         )
         singles = tuple(words[0] for words in query.phrases if len(words) == 1)
@@ -140,32 +144,28 @@ class _Search:
             every = [term for term in every if term in chosen]
         boosts = dict(query.weights)
         weights = {term: self._idf(known.frequency[term]) * boosts.get(term, 1.0) for term in every}
-        return WeightedQuery(self.database, self.tables, self.statistics, known, weights, bool(boosts)), notes
+        return WeightedQuery(
+            self.database, self.tables, self.statistics, known, weights, bool(boosts), self.read
+        ), notes
 
     def _idf(self, frequency: int) -> float:
         return math.log(1.0 + (max(self.statistics.passages - frequency, 0) + 0.5) / (frequency + 0.5))
 
     # --- spelling -----------------------------------------------------------------------------------------------------
 
-    def _occurs(self, term: str, frequency: int) -> bool:
-        """Tell whether a document in the scope has this term, which so many passages have."""
-        if self.scope is None or not frequency:
-            return bool(frequency)
-        having = f"FROM {self.tables.passages} p WHERE {self.tables.of('p')} AND p.words @@ %s::tsquery"
-        query = terms.tsquery([term], (), ())
-        if frequency <= FEW_PASSAGES:  # for one row the planner would look through all passages, not through the index
-            dids = [did for (did,) in self.database.planned(f"SELECT p.did {having}", (query,))]
-            self.scope.expect(dids)
-            return any(did in self.scope for did in dids)
-        within, values = self.scope.within("p.did")
-        return bool(self.database.planned(f"SELECT 1 {having}{within} LIMIT 1", (query, *values)))
+    def _occurrence(self, query: ParsedQuery, known: KnownTerms) -> Occurrence:
+        """Return where the terms of the query occur; their postings are those that are ranked next."""
+        tables = self.tables
+        there = {term: known.frequency[term] for term in query.terms if known.frequency[term]}
+        together = postings.affordable(there, (), max(1, len(tables.parts)))[:MAX_TERMS]
+        return Occurrence(self.database, tables, self.scope, self.read, together, known.reach, self.statistics.last)
 
-    def _nearest(self, term: str, known: KnownTerms) -> str | None:
+    def _nearest(self, term: str, known: KnownTerms, occurrence: Occurrence) -> str | None:
         there: dict[str, int] = {}
         sql = f"SELECT term, passages FROM lexicon WHERE {self.tables.of()} AND term LIKE %s AND passages > 0"
         for beginning in beginnings(term):  # letters: no wildcard among them
             there |= dict(self.database.planned(sql, (f"{beginning}%",)))
-        found = nearest_of(term, there, lambda word: self._occurs(word, there[word]))
+        found = nearest_of(term, there, lambda word: occurrence.of(word, there[word]))
         if found is not None:
             known.frequency[found] = there[found]
         return found

@@ -14,7 +14,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trivet.stores.bm25 import K1, B, rounded
@@ -73,7 +73,7 @@ class Postings:
             tables = self.tables
             part = "part" if tables.distributed else "0"
             sql = f"SELECT {part}, first, term, entries FROM {tables.postings} WHERE {tables.of()} AND term = ANY(%s)"
-            for value, first, term, entries in self.database.all(sql, (list(terms),)):
+            for value, first, term, entries in self.database.all(sql, (list(terms),), binary=True):
                 slot = tables.parts.index(value) if tables.distributed else 0
                 segments.setdefault(first, {}).setdefault(term, []).append((slot, entries))
         return Lists(self.tables, segments)
@@ -188,7 +188,8 @@ class Lists:
             allowed = np.zeros(span)
             allowed[here] = scores[here]
             scores = allowed
-        best = _highest(scores, most)
+        rarest = min((entries["at"] for entries in lists.values() if len(entries) > most), key=len, default=None)
+        best = _highest(scores, most, rarest)
         slots = self._slots(first, lists, span)[best] if self.tables.distributed else itertools.repeat(0)
         number = self.tables.number
         return [(float(scores[at]), number(begin + int(at), int(slot))) for at, slot in zip(best, slots, strict=False)]
@@ -203,12 +204,46 @@ class Lists:
             found[entries["at"]] = np.repeat([slot for slot, _ in self.segments[first][term]], sizes)
         return found
 
+    def passages(self, term: str) -> Passages:
+        """Return the numbers of the passages that have a term, in order; some of them may be deleted."""
+        import numpy as np
 
-def _highest(scores: Any, most: int) -> Any:
-    """Return the places of the ``most`` highest scores above 0; of equal ones at the end the first."""
+        found: list[Any] = [np.empty(0, dtype=np.int64)]
+        for first, rows in self.segments.items():
+            for slot, data in rows.get(term, ()):
+                at: Any = np.frombuffer(data, dtype=ENTRY)["at"].astype(np.int64)
+                found.append(self.tables.number(first // self.tables.step + at, slot))
+        return np.sort(np.concatenate(found), kind="stable")  # quick where it is already in order, as in one piece
+
+
+@dataclass(slots=True)
+class ReadPostings:
+    """The postings that were read for one query; nothing is read twice."""
+
+    database: Database
+    tables: Tables
+    terms: set[str] = field(default_factory=set)
+    lists: Lists | None = None
+
+    def of(self, terms: Iterable[str]) -> Lists:
+        """Return the postings of these terms and of those read before."""
+        fresh = [term for term in terms if term not in self.terms]
+        if fresh or self.lists is None:
+            more = Postings(self.database, self.tables).read(fresh)
+            self.lists = more if self.lists is None else self.lists + more
+            self.terms.update(fresh)
+        return self.lists
+
+
+def _highest(scores: Any, most: int, some: Any = None) -> Any:
+    """Return the places of the ``most`` highest scores above 0; of equal ones at the end the first.
+
+    ``some`` are more than ``most`` places: what is lower than their highest is left out before the rest is compared.
+    """
     import numpy as np
 
-    above = np.flatnonzero(scores)
+    least = 0.0 if some is None else np.partition(scores[some], len(some) - most)[len(some) - most]
+    above = np.flatnonzero(scores >= least) if least > 0.0 else np.flatnonzero(scores)
     if len(above) <= most:
         return above
     values = scores[above]

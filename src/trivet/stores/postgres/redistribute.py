@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trivet.errors import StoreError
+from trivet.errors import InputError, StoreError
 from trivet.stores.postgres.address import Address
 from trivet.stores.postgres.database import Connection
 from trivet.stores.postgres.schema import DISTRIBUTED, LATER, LATER_BY_PART, Server
@@ -55,11 +55,16 @@ def new_number(connection: Connection) -> int:
 
 def add_parts(connection: Connection, server: Server, cid: int) -> list[int]:
     """Give a new collection its parts; return the values of the column ``part``, each of which is on its own shard."""
-    parts = list(range(PLAIN_PARTS))
+    parts = list(range(server.shards or PLAIN_PARTS))
     if server.citus:
         on_shard = f"get_shard_id_for_distribution_column('{PARTS}', v)"
         sql = f"SELECT min(v)::integer FROM generate_series(0, {TRIED - 1}) v GROUP BY {on_shard} ORDER BY 1"
         parts = [int(part) for (part,) in connection.execute(sql)][:MAX_PARTS]
+    if server.shards not in (None, len(parts)):
+        raise InputError(
+            f"store: shards is {server.shards}, but the tables of this store have {len(parts)}, since it was made; "
+            "open it without shards, or copy it to another schema with `trivet copy`"
+        )
     connection.execute(
         f"INSERT INTO {PARTS} (cid, part) SELECT {cid}, x.part FROM unnest(%s::integer[]) AS x(part)", (parts,)
     )

@@ -92,14 +92,18 @@ class Scope:
     def _condition(self) -> Sql:
         return compile_filter(self.where, self.tables) if self.where is not None else ("true", [])
 
-    def within(self, column: str) -> Sql:
-        """Return `` AND …`` for a statement whose ``column`` is the number of a document, and its values."""
+    def within(self, column: str, with_parts: bool = False) -> Sql:
+        """Return `` AND …`` for a statement whose ``column`` is the number of a document, and its values.
+
+        ``with_parts``: the statement reads ``Tables.and_parts`` too, if the documents are few.
+        """
         sql = ""
         values: list[Any] = []
         if not self._is_whole:
             allowed = self.allowed
             if allowed.count <= MAX_LISTED:
-                condition, values = self.tables.having(column, allowed.dids.tolist())
+                having = self.tables.of_its_part if with_parts else self.tables.having
+                condition, values = having(column, allowed.dids.tolist())
                 sql = f" AND {condition}"
             else:
                 condition, bound = self._condition()
@@ -138,14 +142,12 @@ class Scope:
         self._known.update(self._look_up(wanted))
 
     def _look_up(self, dids: list[int]) -> dict[int, bool]:
-        import numpy as np
-
         allowed = self.allowed
         if allowed.dids is not None:
-            return dict(zip(dids, np.isin(dids, allowed.dids).tolist(), strict=True))
+            return dict(zip(dids, among(dids, allowed.dids).tolist(), strict=True))
         condition, values = self._condition()
-        among, numbers = self.tables.having("d.did", dids)
-        sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {among} AND ({condition})"
+        listed, numbers = self.tables.having("d.did", dids)
+        sql = f"SELECT d.did FROM {self.tables.documents} d WHERE {listed} AND ({condition})"
         found = {did for (did,) in self.select(sql, [*numbers, *values])}
         return {did: did in found for did in dids}
 
@@ -159,5 +161,17 @@ class Scope:
         """Return a boolean array: which of an array of document numbers may be seen."""
         import numpy as np
 
+        if not self._is_whole and self.allowed.dids is not None:
+            seen = among(dids, self.allowed.dids)
+            return seen & ~np.isin(dids, list(self.left_out)) if self.left_out else seen
         self.expect(int(did) for did in dids)
         return np.fromiter((int(did) in self for did in dids), dtype=np.bool_, count=len(dids))
+
+
+def among(dids: Any, listed: Any) -> Any:
+    """Return a boolean array: which of some numbers are in a sorted array, which may be long."""
+    import numpy as np
+
+    if not len(listed):
+        return np.zeros(len(dids), dtype=np.bool_)
+    return listed[np.minimum(np.searchsorted(listed, dids), len(listed) - 1)] == dids

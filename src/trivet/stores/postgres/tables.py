@@ -100,6 +100,29 @@ class Tables:
         parts = [self.parts[slot] for slot in slots if slot < len(self.parts)]
         return f"{self.of(alias)} AND {alias}{dot}part = ANY(%s) AND {column} = ANY(%s)", [parts, listed]
 
+    def of_its_part(self, column: str, numbers: Iterable[int]) -> tuple[str, list[Any]]:
+        """Return the condition that a column has one of these numbers, for a statement that reads ``PARTS h`` too.
+
+        Each shard of a distributed collection looks up the numbers of its part, and not those of all.
+        """
+        if not self.parts:
+            return self.having(column, numbers)
+        alias = column.partition(".")[0]
+        lists: list[list[str]] = [[] for _ in self.parts]
+        for number in numbers:
+            if number % MAX_PARTS < len(self.parts):
+                lists[number % MAX_PARTS].append(str(number))
+        own = "string_to_array(split_part(%s, ';', array_position(%s::integer[], h.part)), ',')::bigint[]"
+        asked = [part for part, listed in zip(self.parts, lists, strict=True) if listed]
+        joined = f"{self.of('h')} AND h.part = ANY(%s) AND {self.of(alias)} AND {alias}.part = h.part"
+        values = [asked, ";".join(map(",".join, lists)), list(self.parts)]
+        return f"{joined} AND {column} = ANY({own})", values
+
+    @property
+    def and_parts(self) -> str:
+        """What a statement with ``of_its_part`` reads beside its table."""
+        return f", {PARTS} h" if self.parts else ""
+
     def select(
         self, select: Select, head: str, column: str, numbers: Iterable[int], tail: str = ""
     ) -> list[tuple[Any, ...]]:

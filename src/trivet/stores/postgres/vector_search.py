@@ -8,6 +8,7 @@ checked against the filter.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from trivet.stores.contract import Found, Model
 from trivet.stores.postgres.database import CANDIDATES, Connection, Database
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.tables import PARTS, Tables, index_name
-from trivet.stores.ranking import best_passages
+from trivet.stores.ranking import best_passages, rows_for, rows_of_part
 
 if TYPE_CHECKING:
     from trivet.types import Vector
@@ -27,8 +28,10 @@ EXACT_UP_TO = 8_000  # documents that a scope allows, for the same reason
 MAX_READ = 20_000  # rows read from the index before the exact comparison is cheaper
 MAX_VECTOR, MAX_HALFVEC = 2_000, 4_000  # dimensions that an index of pgvector takes
 OVERSAMPLING = 2  # candidates for each result where the index has half the precision
-#: Of each part of a distributed collection: rows beside twice its share, and the fewest candidates.
-LEAST_OF_A_PART, LEAST_CANDIDATES = 16, 40
+#: Rows that the index considers for each that is asked for; and in a part of a distributed collection beside its share
+#: of all: the fewer a graph considers, the more of the nearest it misses.
+BREADTH, MORE_IN_A_PART = 1.25, 25
+MOST_CANDIDATES = 1_000  # that pgvector considers at a time
 
 
 def drop_index(database: Database, tables: Tables, mid: int) -> None:
@@ -52,12 +55,11 @@ class VectorSearch:
             return None
         return "halfvec" if self.model.dim > MAX_VECTOR else self.database.address.index
 
-    def nearest(self, vector: Vector, depth: int, scope: Scope | None) -> list[Found]:
-        """Return the nearest passages, one for each document."""
-        literal = f"[{','.join(map(repr, vector.tolist()))}]"
+    def nearest(self, vector: Vector, depth: int, scope: Scope | None, documents: int) -> list[Found]:
+        """Return the nearest passages, one for each document; ``documents``: how many the collection has."""
+        literal = f"[{(',%.9g' * len(vector) % tuple(vector.tolist()))[1:]}]"  # nine digits are all of a float32
         few = not self._is_large or (scope is not None and scope.count <= EXACT_UP_TO)
-        search = self._exact if few else self._by_index
-        found = search(literal, depth, scope)
+        found = self._exact(literal, depth, scope) if few else self._by_index(literal, depth, scope, documents)
         # checked after the vectors were read: a model that is still there had all of its vectors then
         if (not found or self.tables.distributed) and not self.database.all(
             f"SELECT 1 FROM models WHERE {self.tables.of()} AND mid = {self.model.mid}"
@@ -71,13 +73,17 @@ class VectorSearch:
 
     @property
     def _source(self) -> str:
-        return f"FROM {self.tables.vectors} v WHERE {self.tables.of('v')} AND v.mid = {self.model.mid}"
+        return f"FROM {self.tables.vectors} v {self._where}"
+
+    @property
+    def _where(self) -> str:
+        return f"WHERE {self.tables.of('v')} AND v.mid = {self.model.mid}"
 
     def _exact(self, literal: str, depth: int, scope: Scope | None) -> list[Found]:
-        within, values = scope.within("v.did") if scope is not None else ("", [])
-        sql = (
-            f"SELECT v.data <=> %s::vector AS far, v.pid, v.did {self._source}{within} ORDER BY far, did, pid LIMIT %s"
-        )
+        few = scope is not None and scope.is_few
+        within, values = scope.within("v.did", few) if scope is not None else ("", [])
+        source = f"FROM {self.tables.vectors} v{self.tables.and_parts if few else ''} {self._where}"
+        sql = f"SELECT v.data <=> %s::vector AS far, v.pid, v.did {source}{within} ORDER BY far, did, pid LIMIT %s"
         limit = depth + depth // 2 + 16
         while True:
             rows = self.database.planned(sql, (literal, *values, limit))
@@ -86,10 +92,8 @@ class VectorSearch:
                 return found
             limit *= 4  # the passages of a few long documents fill the list
 
-    def _by_index(self, literal: str, depth: int, scope: Scope | None) -> list[Found]:
-        limit = depth + depth // 2 + 16
-        if scope is not None:
-            limit = max(limit, int(limit * 1.5 * self.model.vectors / max(1, scope.count)))
+    def _by_index(self, literal: str, depth: int, scope: Scope | None, documents: int) -> list[Found]:
+        limit = rows_for(depth, documents, self.model.vectors, None if scope is None else scope.count)
         while limit <= MAX_READ or scope is None:
             candidates = limit * OVERSAMPLING if self.index_type == "halfvec" else limit
             rows = self._candidates(literal, candidates)
@@ -106,24 +110,29 @@ class VectorSearch:
     def _candidates(self, literal: str, most: int) -> list[tuple[Any, ...]]:
         """Return the nearest passages that the index proposes; fewer than ``most`` where it has no more."""
         kind, dim = self.index_type, self.model.dim
+        considered = max(CANDIDATES, math.ceil(BREADTH * most))
         order = f"ORDER BY (v.data::{kind}({dim})) <=> %s::{kind}({dim}) LIMIT"
         if not self.tables.distributed:
-            source = f"{self._source} AND {self.database.settings_of_index(once=True)}"
+            source = f"{self._source} AND {self._settings(considered, once=True)}"
             sql = f"SELECT v.data <=> %s::vector, v.pid, v.did {source} {order} {most}"
             return self.database.prepared(sql, (literal, literal))
         # an array: a cluster sends no LATERAL with a LIMIT to its workers; and a LIMIT for all is also that of each
         row = f"SELECT concat_ws(' ', v.data <=> %s::vector, v.pid, v.did) {self._source} AND v.part = h.part {order}"
-        each = min(most, 2 * most // len(self.tables.parts) + LEAST_OF_A_PART)
+        parts = len(self.tables.parts)
+        each = rows_of_part(most, parts)
         while True:
-            settings = self.database.settings_of_index(min(max(LEAST_CANDIDATES, each), CANDIDATES))
+            settings = self._settings(max(each, math.ceil(considered / parts) + MORE_IN_A_PART))
             sql = f"SELECT ARRAY({row} {each}) FROM {PARTS} h WHERE {self.tables.of('h')} AND {settings}"
             told = self.database.prepared(sql, (literal, literal))
-            parts = [(len(rows) == each, _parsed(rows)) for (rows,) in told]
-            nearest = sorted(row for _, rows in parts for row in rows)[:most]
+            found = [(len(rows) == each, _parsed(rows)) for (rows,) in told]
+            nearest = sorted(row for _, rows in found for row in rows)[:most]
             # a part that is full and wholly among the nearest may have more of them
-            if each == most or not any(full and (not rows or max(rows) <= nearest[-1]) for full, rows in parts):
+            if each == most or not any(full and (not rows or max(rows) <= nearest[-1]) for full, rows in found):
                 return nearest
             each = min(most, 4 * each)
+
+    def _settings(self, candidates: int, once: bool = False) -> str:
+        return self.database.settings_of_index(min(candidates, MOST_CANDIDATES), once)
 
     # --- the index ----------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ class PostgresVectors:
     def __init__(self, rows: Rows, start: Start, lock: Lock) -> None:
         """``lock`` takes a lock of the whole server."""
         self._rows, self._start, self._lock = rows, start, lock
+        self._documents = (-1, 0)  # a version, and how many documents it has
         self._indexed: set[int] = set()  # models whose index is known to exist or is being built
 
     # --- search -------------------------------------------------------------------------------------------------------
@@ -39,7 +40,15 @@ class PostgresVectors:
         search = self.of_model(model)
         if model.mid not in self._indexed:
             self._build_in_background(search)
-        return search.nearest(vector, depth, scope)
+        return search.nearest(vector, depth, scope, self._documents_at(version))
+
+    def _documents_at(self, version: int) -> int:
+        """Return how many documents there are, read once for each version."""
+        known, documents = self._documents
+        if known != version:
+            documents = int(self._rows.head("documents")[0])
+            self._documents = (version, documents)
+        return documents
 
     def of_model(self, model: Model) -> VectorSearch:
         """Return the search in the vectors of one model."""
