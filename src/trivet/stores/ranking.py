@@ -25,6 +25,14 @@ def rows_for(depth: int, documents: int, passages: int, allowed: int | None = No
     return math.ceil((wanted + DEVIATIONS * math.sqrt(wanted * (1.0 - share))) / share)
 
 
+def rows_where_few_are_left(rows: int, found: int, depth: int) -> int:
+    """Return how many rows to read where so many had only ``found`` of ``depth`` documents that may be seen.
+
+    As many as their share calls for, and a half more: what a query is about may be what its filter hides.
+    """
+    return math.ceil(rows * min(8.0, max(2.0, 1.5 * depth / max(1, found))))
+
+
 def rows_of_part(total: int, parts: int) -> int:
     """Return how many rows to read of each of some parts so that the best ``total`` are nearly always among them."""
     share = total / parts
