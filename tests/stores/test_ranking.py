@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from trivet.stores.ranking import best_passages, rows_for, rows_of_part
+from trivet.stores.ranking import best_passages, rows_for, rows_of_part, rows_where_few_are_left
 
 
 def test_each_document_has_its_best_passage_and_the_best_documents_come_first() -> None:
@@ -52,3 +52,9 @@ def test_the_nearest_of_each_part_have_nearly_always_the_nearest_of_all(parts: i
         again += max(counts) > each
     assert again <= 6 and each <= 166
     assert parts == 1 or each < 2 * 166 // parts + 16
+
+
+def test_more_rows_are_read_by_how_many_of_the_first_may_be_seen() -> None:
+    assert rows_where_few_are_left(159, 40, 100) == 597  # a quarter of them: 250 are needed, and a half more
+    assert rows_where_few_are_left(159, 99, 100) == 318
+    assert rows_where_few_are_left(159, 0, 100) == rows_where_few_are_left(159, 5, 100) == 8 * 159

@@ -16,13 +16,17 @@ SKEW = 3  # more than that where the average is a few rows: they are counted, an
 def rows_for(depth: int, documents: int, passages: int, allowed: int | None = None) -> int:
     """Return how many of the best passages to read so that they are nearly always of ``depth`` documents.
 
-    ``allowed``: so many of the documents pass a filter, which is applied afterwards. The rest follow from how many
-    passages a document has; where they do not suffice, the caller reads more.
+    ``allowed``: so many of the documents pass a filter, which is applied afterwards.
     """
     repeated = 2 * depth * max(0.0, passages / max(1, documents) - 1.0)  # those of a document tend to be found together
     wanted = depth + min(depth // 2, math.ceil(repeated)) + SPARE
     share = 1.0 if allowed is None else min(1.0, max(1, allowed) / max(1, documents))
     return math.ceil((wanted + DEVIATIONS * math.sqrt(wanted * (1.0 - share))) / share)
+
+
+def rows_where_few_are_left(rows: int, found: int, depth: int) -> int:
+    """Return how many rows to read where so many had only ``found`` of ``depth`` documents that may be seen."""
+    return math.ceil(rows * min(8.0, max(2.0, 1.5 * depth / max(1, found))))
 
 
 def rows_of_part(total: int, parts: int) -> int:

@@ -238,6 +238,28 @@ def test_a_word_of_hidden_documents_is_unknown(
     assert not memory.search("cormorant", where={"half": 0}, **WORDS).hits
 
 
+def test_a_filter_that_hides_what_a_query_is_about_looks_up_each_passage_once(
+    memory: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looked up eight times as many, and those it had looked up again: 10,000 passages of a large collection."""
+    monkeypatch.setattr(postings, "PACK_FROM", 50)
+    monkeypatch.setattr(scope, "MAX_LISTED", 10)
+    # the best of the query are the shortest, which the filter hides but for every fifth
+    memory.add(
+        [
+            {"id": f"d{n}", "text": "heron" + " reed" * (n // 100), "meta": {"seen": n >= 800 or n % 5 == 0}}
+            for n in range(2_000)
+        ]
+    )
+    memory.prepare()
+    with listening() as heard:
+        found = memory.search("heron", where={"seen": True}, k=60, lexical_depth=60, **WORDS)
+    assert len(found) == 60 and {"d0", "d5", "d95", "d100"} <= {hit.id for hit in found}
+    first, *more = [values[-1] for sql, values in heard if "SELECT pid, did FROM" in sql]
+    assert more, "the first rows were too few"
+    assert not set(first) & {pid for pids in more for pid in pids} and sum(map(len, more)) < 4 * len(first)
+
+
 def test_an_array_of_documents_is_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """The graph asks for thousands; one by one they took longer than the walk."""
     listed = scope.Allowed(3, np.array([4, 64, 130]))

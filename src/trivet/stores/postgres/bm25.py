@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trivet.stores.bm25 import K1, B, rounded_sql
 from trivet.stores.contract import Found
@@ -18,7 +18,7 @@ from trivet.stores.postgres.database import Database
 from trivet.stores.postgres.postings import Lists, ReadPostings, Sum, affordable
 from trivet.stores.postgres.scope import Scope
 from trivet.stores.postgres.tables import Tables
-from trivet.stores.ranking import best_passages, rows_for
+from trivet.stores.ranking import best_passages, rows_for, rows_where_few_are_left
 
 FIRST_LOOK = 2_000  # passages with the rarer terms that are scored before more are read
 MAX_SIFTED = 5_000  # passages read from pg_textsearch so that a scope leaves enough of them
@@ -61,6 +61,8 @@ class WeightedQuery:
     weights: dict[str, float]  # idf, times the boost of the query
     boosted: bool
     read: ReadPostings
+    _looked_up: set[int] = field(default_factory=set)  # passages
+    _dids: dict[int, int] = field(default_factory=dict)  # the documents of those that exist
 
     @property
     def ceiling(self) -> float:
@@ -106,7 +108,7 @@ class WeightedQuery:
             found = best_passages(self._visible(hits, scope), depth)
             if len(found) >= depth or len(hits) < limit:
                 return found, notes
-            limit *= 8
+            limit = rows_where_few_are_left(limit, len(found), depth)
 
     def _first_limit(self, depth: int, scope: Scope | None) -> int:
         """Return how many passages to read first so that ``depth`` documents are probably left."""
@@ -115,8 +117,12 @@ class WeightedQuery:
 
     def _visible(self, hits: Sequence[tuple[float, int]], scope: Scope | None) -> list[Found]:
         """Return the hits that still exist and may be seen."""
-        head, pids = f"SELECT pid, did FROM {self.tables.passages}", [pid for _, pid in hits]
-        dids = dict(self.tables.select(self.database.all, head, "pid", pids)) if hits else {}
+        fresh = [pid for _, pid in hits if pid not in self._looked_up]
+        if fresh:
+            head = f"SELECT pid, did FROM {self.tables.passages}"
+            self._dids.update(self.tables.select(self.database.all, head, "pid", fresh))
+            self._looked_up.update(fresh)
+        dids = {pid: self._dids[pid] for _, pid in hits if pid in self._dids}
         if scope is not None:
             scope.expect(dids.values())
         return [(score, pid, dids[pid]) for score, pid in hits if pid in dids and (scope is None or dids[pid] in scope)]

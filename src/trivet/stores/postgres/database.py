@@ -38,8 +38,7 @@ CANDIDATES = 200  # that an HNSW index keeps while it is searched: its default o
 _JIT = {"jit": "off"}  # it takes 0.1 s for a statement that runs for 0.01 s
 #: An HNSW index is read as far as rows are needed.
 SETTINGS = {**_JIT, "hnsw.iterative_scan": "relaxed_order", "hnsw.ef_search": str(CANDIDATES)}
-#: Milliseconds before Citus opens another connection to a worker for the same statement. Its 10 pass whenever the
-#: workers are busy, and each search would then start two server processes, for longer than it reads.
+#: Milliseconds before Citus opens one more connection to a worker for a statement; its 10 pass where it is busy.
 _CITUS = {"citus.executor_slow_start_interval": "250"}
 _UNFINISHED = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 PAUSE = 0.1  # seconds before a read is repeated after a lost connection, doubled each time

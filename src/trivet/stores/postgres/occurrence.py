@@ -1,8 +1,7 @@
 """Whether a document that a query may see has a term, for the correction of its spelling.
 
-A term that only hidden documents have is not known to the reader. Where a filter allows many documents, one of a few
-passages with the term is nearly always among them, and the postings of the query, which are read anyway, name these
-passages. Only where none of them may be seen, the server looks through all passages that have the term.
+Where a filter allows many documents, one of a few passages with the term is nearly always among them, and the postings
+of the query, which are read anyway, name these passages. Where none of them may be seen, the server looks through all.
 """
 
 from __future__ import annotations
