@@ -252,6 +252,23 @@ def test_a_killed_process_leaves_a_graph_that_heals(tmp_path: Path) -> None:
             assert picture(engine) == expected(engine), round_
 
 
+def test_a_snapshot_that_another_process_deletes_meanwhile_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "graph" / "snapshot-1", tmp_path / "graph" / "snapshot-2"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "state.json").write_text("{}")
+    gone = FileNotFoundError(str(old / "names.npy"))
+    assert snapshots.deletion_message(old, gone) == ["graph: it cannot be read and was deleted"]
+    stopped: list[Path] = []
+    monkeypatch.setattr(snapshots.shutil, "rmtree", lambda folder, ignore_errors: stopped.append(folder))
+    snapshots.keep_only(new)  # as far as the other process has come: its first step is the state
+    assert stopped == [old]
+    assert snapshots.deletion_message(old, gone) == []
+    assert (new / "state.json").exists()
+
+
 def test_nothing_is_made_until_the_graph_has_a_weight(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     with trivet.open(path, embedder="none") as engine:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -303,8 +302,8 @@ class GraphIndex:
             except TrivetError:  # of the records: it says nothing about the snapshot
                 raise
             except Exception as error:
-                self.deleted = snapshots.deletion_message(self._folder.name, error)
-                shutil.rmtree(folder, ignore_errors=True)
+                self.deleted = snapshots.deletion_message(folder, error)
+                snapshots.delete(folder)
                 continue
             self._base, self._removed = block, state["removed"]
             self._pid = self._settled = state["pid"]

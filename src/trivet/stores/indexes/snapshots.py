@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+STATE = "state.json"  # written last, deleted first
 FOREIGN = "it was made on another timeline of the store and was deleted"
 
 
@@ -30,10 +31,13 @@ class OutdatedError(ValueError):
     """An index was made by another version of trivet, or for other settings; it is rebuilt, and nothing is wrong."""
 
 
-def deletion_message(name: str, error: Exception) -> list[str]:
-    """Return what ``verify`` reports of a snapshot that was deleted when it was opened."""
+def deletion_message(snapshot: Path, error: Exception) -> list[str]:
+    """Return what ``verify`` reports of a snapshot that could not be opened and is deleted."""
+    name = snapshot.parent.name
     if isinstance(error, OutdatedError | PrunedError):
         return []
+    if isinstance(error, FileNotFoundError) and not (snapshot / STATE).exists():
+        return []  # another process has a newer one and was deleting this one while it was read
     if isinstance(error, ForeignError):
         return [f"{name}: {FOREIGN}"]
     what = str(error) if str(error).endswith(("is damaged", "is not whole")) else "it cannot be read"
@@ -41,11 +45,17 @@ def deletion_message(name: str, error: Exception) -> list[str]:
 
 
 def discard(folder: Path) -> None:
-    """Delete an index, its ``state.json`` files first: what is left after a kill then does not look like damage."""
+    """Delete an index."""
     for snapshot in newest_first(folder):
-        with contextlib.suppress(OSError):
-            (snapshot / "state.json").unlink(missing_ok=True)
+        delete(snapshot)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def delete(snapshot: Path) -> None:
+    """Delete a snapshot or draft, its ``state.json`` first: a process that reads it, or a kill, then sees no damage."""
+    with contextlib.suppress(OSError):
+        (snapshot / STATE).unlink(missing_ok=True)
+    shutil.rmtree(snapshot, ignore_errors=True)
 
 
 def newest_first(folder: Path) -> list[Path]:
@@ -62,7 +72,7 @@ def keep_only(final: Path) -> None:
     """Delete every other snapshot; a reader that has one open can still read it."""
     for old in final.parent.iterdir():
         if old.is_dir() and old != final:
-            shutil.rmtree(old, ignore_errors=True)
+            delete(old)
 
 
 def narrowed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -76,7 +86,7 @@ def applied(folder: Path) -> int | None:
     """Return the last removal that the newest snapshot has applied; None where there is none."""
     for snapshot in newest_first(folder):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # damaged: opening it deletes it
-            return int(json.loads((snapshot / "state.json").read_text())["removed"])
+            return int(json.loads((snapshot / STATE).read_text())["removed"])
     return None
 
 
@@ -84,7 +94,7 @@ def delete_all(folder: Path) -> None:
     """Delete every snapshot and draft."""
     for old in folder.iterdir():
         if old.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
+            delete(old)
 
 
 def problems(folder: Path) -> list[str]:
@@ -92,7 +102,7 @@ def problems(folder: Path) -> list[str]:
     found = []
     for snapshot in newest_first(folder)[:1]:
         with contextlib.suppress(FileNotFoundError):  # replaced by another process meanwhile
-            for name, written in json.loads((snapshot / "state.json").read_text())["sums"].items():
+            for name, written in json.loads((snapshot / STATE).read_text())["sums"].items():
                 if checksum(snapshot / name) != written:
                     found.append(f"{folder.name}: {name} is damaged; run rebuild")
     return found

@@ -348,8 +348,8 @@ class VectorIndex:
             except TrivetError:  # of the records: it says nothing about the snapshot
                 raise
             except Exception as error:
-                self.deleted = snapshots.deletion_message(self._folder.name, error)
-                shutil.rmtree(folder, ignore_errors=True)
+                self.deleted = snapshots.deletion_message(folder, error)
+                snapshots.delete(folder)
                 continue
             self._base, self._tail, self._room = base, joined([], self._dim), Room(self._dim)
             self._searches = 0
